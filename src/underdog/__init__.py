@@ -1,0 +1,41 @@
+"""underdog: find the machine on which a deep-learning workload runs best, by measuring it.
+
+Every public name is imported on first use, so that ``import underdog`` costs next to nothing
+and ``underdog.track`` can stand in a training script.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from underdog.probe.tracking import track
+    from underdog.verbs.choose import choose
+    from underdog.verbs.measure import measure
+    from underdog.verbs.offers import offers
+    from underdog.verbs.trials import import_trials, trials
+
+# public name -> the module that holds it
+_PUBLIC = {
+    "choose": "underdog.verbs.choose",
+    "import_trials": "underdog.verbs.trials",
+    "measure": "underdog.verbs.measure",
+    "offers": "underdog.verbs.offers",
+    "track": "underdog.probe.tracking",
+    "trials": "underdog.verbs.trials",
+}
+
+__all__ = ["__version__", "choose", "import_trials", "measure", "offers", "track", "trials"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'underdog' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,5 @@
+"""``python -m underdog``."""
+
+from underdog.cli import main
+
+main()

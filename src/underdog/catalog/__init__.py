@@ -1,0 +1,1 @@
+"""Offers from the world: snapshot, providers, quality."""

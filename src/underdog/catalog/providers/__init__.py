@@ -1,0 +1,1 @@
+"""One file per cloud: ``fetch`` (effect) and ``parse`` (pure)."""

@@ -1,0 +1,86 @@
+"""The one tree of exceptions. Each says what could not be done, what was expected, what to do.
+
+====================  ===========================================================================
+``UnderdogError``     base of all; the command line prints it as one message and exits with 2
+``UsageError``        a flag, a name or a value that cannot be taken
+``ExpressionError``   a ``--where`` or ``--by`` expression that cannot be read or computed
+``CatalogError``      a snapshot or an offers file that cannot be read; names row and field
+``StoreError``        a store that cannot be opened, read or written
+``TrialsError``       a file of trials that cannot be imported; names row and field
+``MeasureError``      a run that could not be started or observed
+``MissingPackage``    an optional package that this needs is not installed
+====================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UnderdogError(Exception):
+    """Base of all errors that underdog raises on purpose.
+
+    Args:
+        message: what could not be done, with the user's value in quotes.
+        hint: one sentence or command that helps, or None.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(UnderdogError):
+    """A flag, a name or a value that cannot be taken."""
+
+
+class ExpressionError(UsageError):
+    """An expression that cannot be read or computed."""
+
+
+class CatalogError(UnderdogError):
+    """A snapshot or an offers file that cannot be read; names row and field."""
+
+
+class StoreError(UnderdogError):
+    """A store that cannot be opened, read or written."""
+
+
+class TrialsError(UnderdogError):
+    """A file of trials that cannot be imported; names row and field."""
+
+
+class MeasureError(UnderdogError):
+    """A run that could not be started or observed."""
+
+
+class MissingPackage(UnderdogError):
+    """An optional package is not installed."""
+
+    def __init__(self, what: str, package: str, extra: str | None = None) -> None:
+        target = f"'underdog[{extra}]'" if extra else package
+        super().__init__(f"{what} needs the package '{package}'.", f"pip install {target}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is closest to a mistyped one, or None where none is close."""
+    names = list(known)
+    by_lower = {k.lower(): k for k in names}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The sentence for an error message about an unknown name."""
+    names = sorted(known)
+    near = nearest(name, names)
+    if near is not None:
+        return f"Did you mean '{near}'?"
+    return f"Known: {', '.join(names)}."

@@ -1,0 +1,253 @@
+"""The nouns, frozen. Every record that underdog stores or prints is one of these.
+
+Names carry units: ``memory_gib`` is GiB (2^30 bytes), ``*_gbps`` is 10^9 bits per second,
+``*_gb_per_s`` is 10^9 bytes per second, ``*_tflops`` is 10^12 operations per second, dense.
+``None`` always means unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Purchase = Literal["on-demand", "spot", "reserved"]
+Status = Literal[
+    "running",
+    "ok",
+    "out_of_memory",
+    "no_capacity",
+    "interrupted",
+    "failed",
+    "hung",
+    "no_steps",
+    "stopped",
+]
+Bound = Literal[
+    "data", "cpu", "accelerator_compute", "accelerator_memory", "communication", "launch", "unknown"
+]
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Base of all records: frozen, keyword-only, encoded with every field."""
+
+
+class Price(Record):
+    """USD per hour of the whole machine, or unknown with a reason. Never 0 for unknown.
+
+    Raises:
+        ValueError: an amount that is not a positive finite number, or an amount together with a
+            reason why it is unknown, or neither.
+    """
+
+    per_hour: float | None = None
+    currency: str = "USD"
+    source: str = ""
+    date: str = ""  # ISO 8601, the day the price was valid
+    unknown_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.per_hour is None) == (self.unknown_reason is None):
+            raise ValueError("a price is either an amount or unknown with a reason")
+        if self.per_hour is not None and not (math.isfinite(self.per_hour) and self.per_hour > 0):
+            raise ValueError(f"a price must be positive and finite, not {self.per_hour}")
+
+
+class Offer(Record):
+    """One row of the catalog; ``underdog.core.columns`` documents every field.
+
+    ``accelerator_memory_gib`` is the nominal size of each accelerator (what people call a 24 GB
+    card is 24), ``accelerator_usable_gib`` what a program can use of it. A fraction of an
+    accelerator has a count below 1 and the memory of that fraction.
+    """
+
+    provider: str
+    region: str
+    instance_type: str
+    purchase: str = "on-demand"
+    zone: str | None = None
+    nodes: int = 1
+    price: Price
+    vcpus: float | None = None
+    memory_gib: float | None = None
+    arch: str | None = None
+    accelerator: str | None = None
+    accelerator_count: float = 0
+    accelerator_memory_gib: float | None = None
+    accelerator_usable_gib: float | None = None
+
+    @property
+    def id(self) -> str:
+        """``provider/region-or-zone/instance_type/purchase``, with ``Nx`` before the type of N."""
+        return offer_id(
+            self.provider, self.zone or self.region, self.instance_type, self.purchase, self.nodes
+        )
+
+
+def offer_id(
+    provider: str, place: str, instance_type: str, purchase: str, nodes: int = 1
+) -> str:
+    """The one spelling of an offer's name in tables, flags and records."""
+    shape = f"{nodes}x{instance_type}" if nodes != 1 else instance_type
+    return f"{provider}/{place}/{shape}/{purchase}"
+
+
+class Estimate(Record):
+    """A mean with its 95 % confidence interval from n observations."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+class Caveat(Record):
+    """A typed doubt about a number, with its remedy. ``docs/reference/caveats.md`` lists them."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+class Measurement(Record):
+    """What one run showed. Throughputs are of the whole job: the sum over its ranks.
+
+    ``samples_per_second`` leaves warm-up and pauses (evaluation, checkpoints) out;
+    ``samples_per_second_with_pauses`` leaves only warm-up out. ``steps`` and ``samples`` count
+    all observed steps, warm-up included. One step is one attempt to update the weights: the
+    micro-batches of gradient accumulation belong to one step, and a step that a gradient scaler
+    skipped counts (``skipped_steps`` says how many).
+    """
+
+    samples_per_second: Estimate | None = None
+    samples_per_second_with_pauses: float | None = None
+    step_seconds: Estimate | None = None
+    steps: int = 0
+    samples: int | None = None
+    skipped_steps: int = 0
+    batch_size: float | None = None  # samples per step over all ranks, the median
+    ranks: int = 1
+    warmup_steps: int = 0
+    warmup_seconds: float = 0.0
+    pauses: dict[str, float] = field(default_factory=dict)  # seconds by kind
+    seconds: float = 0.0  # from the first step observed to the last
+
+
+class Accelerator(Record):
+    """One accelerator of a machine as its driver tells it."""
+
+    name: str
+    memory_gib: float | None = None
+    index: int = 0
+    driver: str | None = None
+    power_limit_w: float | None = None
+    uuid: str | None = None
+
+
+class Machine(Record):
+    """The machine on which a trial ran. Cloud facts are None where no metadata service answers."""
+
+    hostname: str = ""
+    provider: str | None = None
+    region: str | None = None
+    zone: str | None = None
+    instance_type: str | None = None
+    purchase: str | None = None
+    cpu_model: str | None = None
+    arch: str | None = None
+    cpu_ghz: float | None = None
+    cpu_sockets: int | None = None
+    cpu_cores: int | None = None  # physical cores
+    vcpus: float | None = None  # what this process may use: affinity and cgroup quota applied
+    vector_bits: int | None = None  # widest vector unit: 128, 256 or 512
+    memory_gib: float | None = None  # cgroup limit applied
+    accelerators: list[Accelerator] = field(default_factory=list)
+    os: str | None = None
+    kernel: str | None = None
+
+
+class Software(Record):
+    """The software of a trial."""
+
+    python: str | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    libraries: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # number formats, threads, compile
+    driver: str | None = None
+    commit: str | None = None  # of the working tree the script lies in
+    dirty: bool | None = None
+    underdog: str | None = None
+
+
+class Profile(Record):
+    """What the workload asks of any machine, per rank. The input of prediction.
+
+    ``flops_per_sample`` counts forward, backward and optimizer once, 2 per multiply-add.
+    """
+
+    flops_per_sample: float | None = None
+    forward_flops_per_sample: float | None = None
+    parameters: int | None = None
+    parameter_bytes: int | None = None
+    gradient_bytes: int | None = None
+    optimizer_bytes: int | None = None
+    activation_bytes: int | None = None
+    memory_traffic_bytes_per_sample: float | None = None
+    number_format: str | None = None  # float32, bfloat16, float16 of the heaviest operations
+    batch_size: float | None = None  # samples per step of one rank
+    cpu_seconds_per_sample: float | None = None
+    read_bytes_per_sample: float | None = None
+    input_shapes: list[list[int]] = field(default_factory=list)
+    uses_accelerator: bool | None = None
+    accelerators_used: int | None = None
+
+
+class Trial(Record):
+    """One attempt to run a workload on a machine; what ``measure --json`` prints."""
+
+    id: str
+    workload: str
+    command: list[str] = field(default_factory=list)
+    knobs: dict[str, str] = field(default_factory=dict)
+    status: Status
+    reason: str | None = None
+    exit_code: int | None = None
+    started_at: str = ""  # ISO 8601, UTC
+    ended_at: str | None = None
+    runner: str = "local"
+    offer: Offer | None = None
+    price: Price
+    measurement: Measurement | None = None
+    phases: dict[str, float] = field(default_factory=dict)  # share of step time, sums to 1
+    bound_by: Bound = "unknown"
+    bound_reason: str | None = None
+    peak_memory_gib: dict[str, float | None] = field(default_factory=dict)  # host, accelerator
+    usage: dict[str, float | None] = field(default_factory=dict)
+    caveats: list[Caveat] = field(default_factory=list)
+    machine: Machine
+    software: Software
+    profile: Profile | None = None
+    source: str = "measured"  # where the numbers come from: measured here, or an imported file
+    owner: dict[str, Any] = field(default_factory=dict)  # of a running trial: host, pid, boot
+
+
+class Decision(Record):
+    """Ranked offers with reasons; what ``choose --json`` prints, with what it rests on."""
+
+    id: str
+    workload: str
+    created_at: str
+    utility: str
+    better: Literal["higher", "lower"]
+    constraints: list[str] = field(default_factory=list)
+    snapshot: str = ""  # content hash of the catalog
+    snapshot_date: str = ""
+    trials: list[str] = field(default_factory=list)  # the ids it rests on
+    assumptions: list[str] = field(default_factory=list)
+    candidates: int = 0
+    ranking: list[dict[str, Any]] = field(default_factory=list)
+    ledger: list[dict[str, Any]] = field(default_factory=list)
+    test_next: list[dict[str, Any]] = field(default_factory=list)
+    caveats: list[Caveat] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Tables and other things that people look at."""

@@ -1,0 +1,1 @@
+"""Conformance suites for the authors of plug-ins."""
