@@ -1,6 +1,6 @@
 """The one tree of exceptions. Each says what could not be done, what was expected, what to do.
 
-====================  ===========================================================================
+=======================  ========================================================================
 ``UnderdogError``     base of all; the command line prints it as one message and exits with 2
 ``UsageError``        a flag, a name or a value that cannot be taken
 ``ExpressionError``   a ``--where`` or ``--by`` expression that cannot be read or computed
@@ -8,8 +8,8 @@
 ``StoreError``        a store that cannot be opened, read or written
 ``TrialsError``       a file of trials that cannot be imported; names row and field
 ``MeasureError``      a run that could not be started or observed
-``MissingPackage``    an optional package that this needs is not installed
-====================  ===========================================================================
+``MissingPackageError``  an optional package that this needs is not installed
+=======================  ========================================================================
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MeasureError(UnderdogError):
     """A run that could not be started or observed."""
 
 
-class MissingPackage(UnderdogError):
+class MissingPackageError(UnderdogError):
     """An optional package is not installed."""
 
     def __init__(self, what: str, package: str, extra: str | None = None) -> None:

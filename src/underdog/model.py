@@ -8,9 +8,8 @@ Names carry units: ``memory_gib`` is GiB (2^30 bytes), ``*_gbps`` is 10^9 bits p
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Literal
-
-from msgspec import Struct, field
 
 Purchase = Literal["on-demand", "spot", "reserved"]
 Status = Literal[
@@ -29,11 +28,8 @@ Bound = Literal[
 ]
 
 
-class Record(Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """Base of all records: frozen, keyword-only, encoded with every field."""
-
-
-class Price(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Price:
     """USD per hour of the whole machine, or unknown with a reason. Never 0 for unknown.
 
     Raises:
@@ -54,7 +50,8 @@ class Price(Record):
             raise ValueError(f"a price must be positive and finite, not {self.per_hour}")
 
 
-class Offer(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
     """One row of the catalog; ``underdog.core.columns`` documents every field.
 
     ``accelerator_memory_gib`` is the nominal size of each accelerator (what people call a 24 GB
@@ -85,15 +82,14 @@ class Offer(Record):
         )
 
 
-def offer_id(
-    provider: str, place: str, instance_type: str, purchase: str, nodes: int = 1
-) -> str:
+def offer_id(provider: str, place: str, instance_type: str, purchase: str, nodes: int = 1) -> str:
     """The one spelling of an offer's name in tables, flags and records."""
     shape = f"{nodes}x{instance_type}" if nodes != 1 else instance_type
     return f"{provider}/{place}/{shape}/{purchase}"
 
 
-class Estimate(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
     """A mean with its 95 % confidence interval from n observations."""
 
     value: float
@@ -102,7 +98,8 @@ class Estimate(Record):
     n: int
 
 
-class Caveat(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caveat:
     """A typed doubt about a number, with its remedy. ``docs/reference/caveats.md`` lists them."""
 
     code: str
@@ -110,7 +107,8 @@ class Caveat(Record):
     remedy: str
 
 
-class Measurement(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measurement:
     """What one run showed. Throughputs are of the whole job: the sum over its ranks.
 
     ``samples_per_second`` leaves warm-up and pauses (evaluation, checkpoints) out;
@@ -134,7 +132,8 @@ class Measurement(Record):
     seconds: float = 0.0  # from the first step observed to the last
 
 
-class Accelerator(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Accelerator:
     """One accelerator of a machine as its driver tells it."""
 
     name: str
@@ -145,7 +144,8 @@ class Accelerator(Record):
     uuid: str | None = None
 
 
-class Machine(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
     """The machine on which a trial ran. Cloud facts are None where no metadata service answers."""
 
     hostname: str = ""
@@ -167,7 +167,8 @@ class Machine(Record):
     kernel: str | None = None
 
 
-class Software(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Software:
     """The software of a trial."""
 
     python: str | None = None
@@ -181,7 +182,8 @@ class Software(Record):
     underdog: str | None = None
 
 
-class Profile(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profile:
     """What the workload asks of any machine, per rank. The input of prediction.
 
     ``flops_per_sample`` counts forward, backward and optimizer once, 2 per multiply-add.
@@ -204,7 +206,8 @@ class Profile(Record):
     accelerators_used: int | None = None
 
 
-class Trial(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
     """One attempt to run a workload on a machine; what ``measure --json`` prints."""
 
     id: str
@@ -233,7 +236,8 @@ class Trial(Record):
     owner: dict[str, Any] = field(default_factory=dict)  # of a running trial: host, pid, boot
 
 
-class Decision(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
     """Ranked offers with reasons; what ``choose --json`` prints, with what it rests on."""
 
     id: str
