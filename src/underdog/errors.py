@@ -1,20 +1,19 @@
 """The one tree of exceptions. Each says what could not be done, what was expected, what to do.
 
-=======================  ========================================================================
-``UnderdogError``     base of all; the command line prints it as one message and exits with 2
-``UsageError``        a flag, a name or a value that cannot be taken
-``ExpressionError``   a ``--where`` or ``--by`` expression that cannot be read or computed
-``CatalogError``      a snapshot or an offers file that cannot be read; names row and field
-``StoreError``        a store that cannot be opened, read or written
-``TrialsError``       a file of trials that cannot be imported; names row and field
-``MeasureError``      a run that could not be started or observed
+=======================  =======================================================================
+``UnderdogError``        base of all; the command line prints it as one message, exit status 2
+``UsageError``           a flag, a name or a value that cannot be taken
+``ExpressionError``      a ``--where`` or ``--by`` expression that cannot be read or computed
+``CatalogError``         a snapshot or an offers file that cannot be read; names row and field
+``StoreError``           a store that cannot be opened, read or written
+``TrialsError``          a file of trials that cannot be imported; names row and field
+``MeasureError``         a run that could not be started or observed
 ``MissingPackageError``  an optional package that this needs is not installed
-=======================  ========================================================================
+=======================  =======================================================================
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -71,8 +70,9 @@ class MissingPackageError(UnderdogError):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is closest to a mistyped one, or None where none is close."""
-    names = list(known)
-    by_lower = {k.lower(): k for k in names}
+    import difflib  # on use: only a mistake needs it, and the command line loads this module
+
+    by_lower = {name_.lower(): name_ for name_ in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     return by_lower[found[0]] if found else None
 

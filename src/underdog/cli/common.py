@@ -1,0 +1,93 @@
+"""What the commands share: options of one spelling, value types, and printing of data."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from underdog.errors import UsageError
+from underdog.units import parse_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Duration(click.ParamType):
+    """A duration such as 90s, 5m or 48h, converted to seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_duration(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Positive(click.ParamType):
+    """A positive finite number; ``5%`` is taken as 0.05 where percent is allowed."""
+
+    name = "number"
+
+    def __init__(self, percent: bool = False) -> None:
+        self.percent = percent
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).strip()
+        scale = 1.0
+        if self.percent and text.endswith("%"):
+            text, scale = text[:-1], 0.01
+        try:
+            number = float(text) * scale
+        except ValueError:
+            self.fail(f"'{value}' is not a number.", param, ctx)
+        if not (math.isfinite(number) and number > 0):
+            self.fail(f"'{value}' is not a positive number.", param, ctx)
+        return number
+
+
+DURATION = Duration()
+POSITIVE = Positive()
+FRACTION = Positive(percent=True)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output and nothing else there."
+)
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="Where trials and decisions live: a SQLite file or a database URL. "
+    "[default: $UNDERDOG_STORE, else the user's data folder]",
+)
+
+
+def print_json(value: Any) -> None:
+    """Print a record, or a list or dict of records, as JSON; NaN and infinity become null."""
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    sys.stdout.write(text + "\n")
+
+
+def console(stderr: bool = False) -> Console:
+    """A rich console: data on stdout, talk on stderr. NO_COLOR and a missing tty are respected.
+
+    Where the output is no terminal the width is $COLUMNS, else 120, so that tables in files and
+    pipes are not squeezed into 80 columns.
+    """
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = 120
+    return made
