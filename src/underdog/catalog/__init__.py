@@ -1,1 +1,14 @@
-"""Offers from the world: snapshot, providers, quality."""
+"""Offers from the world: snapshot, providers, facts, and files of the user's."""
+
+from __future__ import annotations
+
+from underdog.model import Price
+
+
+def machine_price(
+    provider: str, region: str, instance_type: str, purchase: str = "on-demand"
+) -> Price:
+    """What a machine costs by the bundled catalog; see ``underdog.catalog.snapshot``."""
+    from underdog.catalog import snapshot  # on use: it loads DuckDB
+
+    return snapshot.machine_price(provider, region, instance_type, purchase)

@@ -1,0 +1,155 @@
+"""The hardware of one instance type, and the offer that it makes with a price."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from underdog.catalog.facts import (
+    FORMATS,
+    AcceleratorFacts,
+    Processor,
+    accelerators,
+    carbon,
+    processors,
+)
+from underdog.core.columns import OFFER_COLUMNS
+from underdog.model import Price
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hardware:
+    """What a machine has; None is unknown. ``accelerator_count`` 0 means that it has none.
+
+    A part of an accelerator has a count below 1; the memory and usable memory are then those of
+    the part. Where they are None, they follow from the model.
+    """
+
+    vcpus: float | None = None
+    memory_gib: float | None = None
+    arch: str | None = None
+    processor: str | None = None
+    cpu_ghz: float | None = None
+    whole_cores: bool = False
+    accelerator: str | None = None
+    accelerator_count: float | None = 0
+    accelerator_memory_gib: float | None = None
+    accelerator_usable_gib: float | None = None
+    network_gbps: float | None = None
+    local_disk_gb: float | None = None
+
+
+def price_of(text: str | None, source: str, date: str, missing: str) -> Price:
+    """The price that a table gives as text; 0, nothing, or no number is unknown with a reason."""
+    if text is None or not text.strip():
+        return Price(unknown_reason=missing, source=source, date=date)
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if amount == 0:
+        reason = "the source gives 0, which stands for no price"
+        return Price(unknown_reason=reason, source=source, date=date)
+    if not (math.isfinite(amount) and amount > 0):
+        return Price(unknown_reason=f"the source gives '{text}'", source=source, date=date)
+    return Price(per_hour=amount, source=source, date=date)
+
+
+def offer_row(
+    provider: str,
+    region: str,
+    instance_type: str,
+    purchase: str,
+    hardware: Hardware,
+    *,
+    price: Price,
+) -> dict[str, Any]:
+    """An offer as a dict of all ``OFFER_COLUMNS``."""
+    row: dict[str, Any] = dict.fromkeys(column.name for column in OFFER_COLUMNS)
+    row.update(
+        provider=provider,
+        region=region,
+        instance_type=instance_type,
+        purchase=purchase,
+        nodes=1,
+        price_per_hour=price.per_hour,
+        price_unknown_reason=price.unknown_reason,
+        price_source=price.source or None,
+        price_date=price.date or None,
+        currency=price.currency,
+        vcpus=hardware.vcpus,
+        memory_gib=hardware.memory_gib,
+        network_gbps=hardware.network_gbps,
+        local_disk_gb=hardware.local_disk_gb,
+        kg_co2e_per_kwh=carbon(provider).get(region),
+        **processor_columns(hardware),
+        **accelerator_columns(hardware),
+    )
+    return row
+
+
+def processor_columns(hardware: Hardware) -> dict[str, Any]:
+    """The columns that follow from the processor.
+
+    The rate is cores x clock x operations per cycle; the bandwidth is the socket's, shared evenly
+    by its cores.
+    """
+    processor = processors().get(hardware.processor or "")
+    if processor is None:
+        return {"arch": hardware.arch, "cpu_ghz": hardware.cpu_ghz}
+    ghz = hardware.cpu_ghz or processor.ghz
+    row: dict[str, Any] = {
+        "arch": hardware.arch or processor.arch,
+        "cpu_model": processor.model,
+        "cpu_ghz": ghz,
+        "vector_bits": processor.vector_bits,
+    }
+    if hardware.vcpus is not None:
+        cores = hardware.vcpus / _threads(processor, hardware)
+        row["cpu_fp32_tflops"] = round(cores * ghz * processor.flops_per_cycle / 1000, 4)
+        share = cores * processor.socket_gb_per_s / processor.socket_cores
+        row["cpu_memory_gb_per_s"] = round(share, 2)
+    return row
+
+
+def _threads(processor: Processor, hardware: Hardware) -> int:
+    return 1 if hardware.whole_cores else processor.threads_per_core
+
+
+def accelerator_columns(hardware: Hardware) -> dict[str, Any]:
+    """The columns that follow from the accelerator; rates are of a whole one."""
+    count = hardware.accelerator_count
+    facts = accelerators().get(hardware.accelerator or "")
+    row: dict[str, Any] = {"accelerator": hardware.accelerator, "accelerator_count": count}
+    memory, usable = hardware.accelerator_memory_gib, hardware.accelerator_usable_gib
+    if facts is not None and count:
+        part = min(count, 1.0)
+        memory = facts.memory_gib * part if memory is None else memory
+        if usable is None and facts.usable_gib is not None:
+            usable = facts.usable_gib * part
+        row.update(fact_columns(facts))
+    row["accelerator_memory_gib"] = _rounded(memory)
+    row["accelerator_usable_gib"] = _rounded(usable)
+    if memory is not None and count:
+        row["accelerator_memory_gib_total"] = _rounded(memory * max(count, 1.0))
+    return row
+
+
+def fact_columns(facts: AcceleratorFacts) -> dict[str, Any]:
+    """What a model's facts say in the columns of an offer."""
+    rates = {f"{name}_tflops": facts.tflops.get(name) for name in FORMATS if name != "int8"}
+    return {
+        **rates,
+        "int8_tops": facts.tflops.get("int8"),
+        "accelerator_gb_per_s": facts.gb_per_s,
+        "accelerator_power_w": facts.power_w,
+        "accelerator_link": facts.link,
+        "accelerator_link_gb_per_s": facts.link_gb_per_s,
+        "compute_capability": facts.compute_capability,
+        "software": ",".join(facts.software),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,210 @@
+"""Offers from a file of the user's: CSV, JSON, JSON lines or Parquet, also compressed by gzip.
+
+Its columns are those of ``underdog.core.columns``, and ``offer``, a name that stands for what is
+missing of provider, region and instance type. What is known of an accelerator or a processor by its
+name is filled in; what the file says stands.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from underdog.catalog.facts import accelerator_named, accelerators, part_of, processor_of_family
+from underdog.catalog.hardware import Hardware, offer_row
+from underdog.catalog.providers import azure
+from underdog.catalog.snapshot import Snapshot
+from underdog.core.columns import BY_NAME, OFFER_COLUMNS
+from underdog.core.problems import Problems, shown
+from underdog.core.table import Table, connect
+from underdog.core.trials_offers import PURCHASES, bare
+from underdog.errors import CatalogError, did_you_mean
+from underdog.model import Price
+
+# Above this, a host memory in GiB is a number of bytes or MiB under a wrong name.
+MOST_MEMORY_GIB = 65536
+Row = tuple[int, Mapping[str, Any]]
+
+
+def load(path: str | Path) -> Snapshot:
+    """The offers of a file.
+
+    Raises:
+        CatalogError: it cannot be read, holds no offer, or some rows are faulty; all faults are
+            told by row and field.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CatalogError(f"Cannot read the offers '{path}': {error.strerror}.") from error
+    problems = Problems(str(path))
+    rows = [_offer(number, row, problems) for number, row in _rows(path, content, problems)]
+    if problems.count:
+        lines = problems.text_of_all().replace("cannot be imported", "cannot be taken as offers")
+        raise CatalogError(lines, "docs/reference/columns.md says what each column holds.")
+    if not rows:
+        raise CatalogError(f"There is no offer in '{path}'.", "The first line names the columns.")
+    table = Table.from_arrays({c.name: [row[c.name] for row in rows] for c in OFFER_COLUMNS})
+    return Snapshot(
+        table=table,
+        hash=hashlib.sha256(content).hexdigest(),
+        date=max((row["price_date"] or "" for row in rows), default=""),
+        sources=({"name": str(path)},),
+        left_out=(),
+        rows=len(rows),
+    )
+
+
+def _rows(path: Path, content: bytes, problems: Problems) -> Iterable[Row]:
+    """The rows of a file with their numbers: the line of a CSV file, the place in a list."""
+    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    try:
+        if kind == "parquet":
+            found = list(_parquet(path))
+        else:
+            text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode(
+                "utf-8-sig"
+            )
+            found = list(_json(text) if kind in ("json", "jsonl") else _csv(text))
+    except (ValueError, OSError, EOFError, csv.Error, duckdb.Error) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CatalogError(f"Cannot read '{path}' as {kind or 'CSV'}: {reason}") from error
+    names = dict.fromkeys(str(name) for _, row in found for name in row)
+    for name in names:
+        close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.85)
+        if name not in BY_NAME and close:
+            problems.add(1, name, f"there is no such column. Did you mean '{close[0]}'?")
+    return found
+
+
+def _csv(text: str) -> Iterator[Row]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more fields than the first line")
+        yield reader.line_num, row
+
+
+def _json(text: str) -> Iterator[Row]:
+    if text.lstrip().startswith("["):
+        values = json.loads(text)
+    else:
+        values = [json.loads(line) for line in text.splitlines() if line.strip()]
+    for place, value in enumerate(values, start=1):
+        if not isinstance(value, dict):
+            raise ValueError(f"entry {place} is not an object")
+        yield place, value
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    found = connect().execute("SELECT * FROM read_parquet(?)", [str(path)])
+    names = [part[0] for part in found.description or ()]
+    for place, values in enumerate(found.fetchall(), start=1):
+        yield place, dict(zip(names, values, strict=True))
+
+
+def _offer(number: int, row: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """The offer of one row; faults go to ``problems``."""
+    given: dict[str, Any] = {}
+    for column in OFFER_COLUMNS:
+        value = row.get(column.name)
+        if column.kind == "number":
+            zero = column.name in ("accelerator_count", "local_disk_gb", "kg_co2e_per_kwh")
+            given[column.name] = problems.number(number, column.name, value, zero=zero)
+        else:
+            given[column.name] = problems.text(number, column.name, value)
+    guess = bare(str(row.get("offer") or given["instance_type"] or ""), "").offer
+    name = given["instance_type"] or guess.instance_type
+    if not name:
+        problems.add(number, "instance_type", "it is empty, and so is offer")
+    purchase = given["purchase"] or guess.purchase
+    if purchase not in PURCHASES:
+        problems.add(number, "purchase", f"{shown(purchase)}: {did_you_mean(purchase, PURCHASES)}")
+    if (given["currency"] or "USD") != "USD":
+        problems.add(number, "currency", f"{shown(given['currency'])}: prices are in USD")
+    if (given["memory_gib"] or 0) > MOST_MEMORY_GIB:
+        problems.add(number, "memory_gib", f"{shown(given['memory_gib'])} GiB is no host's memory")
+    provider = given["provider"] or guess.provider
+    made = offer_row(
+        provider,
+        given["region"] or guess.region,
+        name,
+        purchase,
+        _hardware(number, provider, name, given, problems),
+        price=_price(given, problems.file),
+    )
+    kept = {"accelerator", "accelerator_count", "accelerator_memory_gib_total"}
+    stands = {k: v for k, v in given.items() if v is not None and k not in kept}
+    return {**made, "nodes": guess.nodes, **stands}
+
+
+def _price(given: Mapping[str, Any], file: str) -> Price:
+    source, date = given["price_source"] or file, given["price_date"] or ""
+    if given["price_per_hour"] is None:
+        reason = given["price_unknown_reason"] or "the file has no price for it"
+        return Price(unknown_reason=reason, source=source, date=date)
+    return Price(per_hour=given["price_per_hour"], source=source, date=date)
+
+
+def _hardware(
+    number: int, provider: str, name: str, given: Mapping[str, Any], problems: Problems
+) -> Hardware:
+    accelerator, count = given["accelerator"], given["accelerator_count"]
+    if count and accelerator is None:
+        problems.add(number, "accelerator", f"it is empty, and accelerator_count is {count:g}")
+    if accelerator is None:
+        each = None
+    else:
+        accelerator, count, each = _accelerator(accelerator, count, given)
+    return Hardware(
+        vcpus=given["vcpus"],
+        memory_gib=given["memory_gib"],
+        arch=given["arch"],
+        processor=_processor(provider, name),
+        cpu_ghz=given["cpu_ghz"],
+        accelerator=accelerator,
+        accelerator_count=count,
+        accelerator_memory_gib=each,
+        accelerator_usable_gib=given["accelerator_usable_gib"],
+        network_gbps=given["network_gbps"],
+        local_disk_gb=given["local_disk_gb"],
+    )
+
+
+def _accelerator(
+    name: str, count: float | None, given: Mapping[str, Any]
+) -> tuple[str, float | None, float | None]:
+    """Its short name, the count (below 1 for a part of one) and the nominal GiB of each.
+
+    A part of an accelerator has the count 0 in some tables, and its memory in the total.
+    """
+    each, total = given["accelerator_memory_gib"], given["accelerator_memory_gib_total"]
+    if each is None and total is not None:
+        each = total / max(count or 1.0, 1.0)
+    named = accelerator_named(name, each) or accelerator_named(name)
+    if named is None:
+        return name, count, each
+    facts = accelerators()[named.key]
+    part = part_of(facts, each) if each is not None and (count or 0) <= 1 else None
+    if named.fraction < 1:
+        part = named.fraction
+    if part is not None:
+        return named.key, part, facts.memory_gib * part
+    return named.key, count or 1.0, given["accelerator_memory_gib"] or facts.memory_gib
+
+
+def _processor(provider: str, name: str) -> str | None:
+    if provider == "azure":
+        return azure.machine(name).processor
+    separator = "." if provider == "aws" else "-"
+    return processor_of_family(provider).get(name.partition(separator)[0])

@@ -1,0 +1,191 @@
+"""A snapshot: all offers of one day as a Parquet file, with a manifest that holds its hash.
+
+``snapshot.parquet`` has the columns of ``underdog.core.columns``; ``snapshot.json`` beside it says
+the schema's version, the date, the hash of the Parquet file, the sources, and what was left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.resources
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from underdog.core.columns import OFFER_COLUMNS
+from underdog.core.table import SQL_TYPES, Table, connect, fill, quoted
+from underdog.errors import CatalogError
+from underdog.model import Price
+
+SCHEMA = 1
+FILE_NAME = "snapshot.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A loaded snapshot.
+
+    ``sources`` are dicts of ``name, provider, date, licence``; ``left_out`` of ``provider, reason,
+    rows, examples``.
+    """
+
+    table: Table
+    hash: str
+    date: str
+    sources: tuple[dict[str, Any], ...]
+    left_out: tuple[dict[str, Any], ...]
+    rows: int
+
+
+def load(path: str | Path | None = None) -> Snapshot:
+    """Load the bundled snapshot, or the one at ``path`` (its manifest beside it).
+
+    Raises:
+        CatalogError: there is none, it is cut off or damaged, its hash is not the manifest's, or it
+            is of a newer schema.
+    """
+    if path is None:
+        return _bundled()
+    return _load(Path(path))
+
+
+@functools.cache
+def _bundled() -> Snapshot:
+    with ExitStack() as stack:
+        folder = importlib.resources.files("underdog.data")
+        folder_path = stack.enter_context(importlib.resources.as_file(folder))
+        return _load(folder_path / FILE_NAME)
+
+
+def _load(path: Path) -> Snapshot:
+    manifest = _manifest(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CatalogError(f"Cannot read the snapshot '{path}': {error.strerror}.") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != manifest["hash"]:
+        raise CatalogError(
+            f"The snapshot '{path}' is damaged: its hash is {digest[:12]}…, and the manifest says "
+            f"{str(manifest['hash'])[:12]}….",
+            "Restore both files: pip install --force-reinstall underdog",
+        )
+    return Snapshot(
+        table=_table(path, int(manifest["rows"])),
+        hash=digest,
+        date=str(manifest["date"]),
+        sources=tuple(manifest["sources"]),
+        left_out=tuple(manifest["left_out"]),
+        rows=int(manifest["rows"]),
+    )
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    file = path.with_suffix(".json")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CatalogError(f"Cannot read the manifest '{file}': {error.strerror}.") from error
+    except ValueError as error:
+        raise CatalogError(f"The manifest '{file}' is damaged: {error}.") from error
+    wanted = {"schema", "hash", "date", "rows", "sources", "left_out"}
+    if not isinstance(manifest, dict) or not wanted <= manifest.keys():
+        raise CatalogError(f"'{file}' is no manifest of a snapshot.")
+    if manifest["schema"] != SCHEMA:
+        raise CatalogError(
+            f"The snapshot '{path}' has the schema {manifest['schema']}, and this version of "
+            f"underdog reads {SCHEMA}.",
+            "pip install --upgrade underdog",
+        )
+    return manifest
+
+
+def _table(path: Path, rows: int) -> Table:
+    # a view: reading all of the file into memory costs more than a whole command needs
+    names = ", ".join(
+        f'CAST("{c.name}" AS {SQL_TYPES[c.kind]}) AS "{c.name}"' for c in OFFER_COLUMNS
+    )
+    connection = connect()
+    try:
+        file = quoted(str(path.resolve()))
+        # a table has rowid of its own, a view needs one: joins refer to offers by it
+        connection.execute(
+            f"CREATE VIEW offers AS SELECT {names}, file_row_number AS rowid "
+            f"FROM read_parquet({file}, file_row_number = true)"
+        )
+        table = Table(connection, files=[str(path.resolve())])
+        found = table.count()
+    except duckdb.Error as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CatalogError(f"The snapshot '{path}' cannot be read: {reason}") from error
+    if found != rows:
+        raise CatalogError(f"The snapshot '{path}' has {found:,} offers, not {rows:,}.")
+    return table
+
+
+def write(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    date: str,
+    sources: Sequence[Mapping[str, Any]],
+    left_out: Sequence[Mapping[str, Any]],
+) -> str:
+    """Write a snapshot and its manifest; the same offers give the same bytes. Returns the hash."""
+    connection = connect()
+    connection.execute("SET threads = 1")
+    fill(connection, {c.name: [row[c.name] for row in rows] for c in OFFER_COLUMNS})
+    connection.execute(
+        "COPY (SELECT * FROM offers ORDER BY provider, instance_type, region, purchase) "
+        f"TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest = {
+        "schema": SCHEMA,
+        "date": date,
+        "hash": digest,
+        "rows": len(rows),
+        "sources": list(sources),
+        "left_out": list(left_out),
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    path.with_suffix(".json").write_text(text, encoding="utf-8")
+    return digest
+
+
+def machine_price(
+    provider: str,
+    region: str,
+    instance_type: str,
+    purchase: str = "on-demand",
+    snapshot: Snapshot | None = None,
+) -> Price:
+    """What a machine costs, with the source and the date; unknown with a reason where it is not in.
+
+    Args:
+        region: the region, or a zone of it (``us-east-1a``, ``us-central1-b``).
+        snapshot: by default the bundled one.
+    """
+    known = snapshot or load()
+    query = (
+        "SELECT price_per_hour, price_unknown_reason, price_source, price_date FROM offers "
+        "WHERE provider = ? AND instance_type = ? AND purchase = ? AND region IN (?, ?) "
+        "ORDER BY price_per_hour NULLS LAST LIMIT 1"
+    )
+    without_zone = re.sub(r"(?<=\d)-?[a-z]$", "", region)
+    values = [provider, instance_type, purchase, region, without_zone]
+    row = known.table.connection.execute(query, values).fetchone()
+    if row is None:
+        return Price(
+            unknown_reason=f"the catalog of {known.date} has no {purchase} price of "
+            f"{instance_type} in {region}"
+        )
+    amount, reason, source, date = row
+    return Price(per_hour=amount, unknown_reason=reason, source=source or "", date=date or "")
