@@ -1,0 +1,195 @@
+"""``underdog trials``: list, show, import and export trials."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from underdog.cli.common import console, json_option, print_json, store_option
+from underdog.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from underdog.model import Trial
+    from underdog.verbs.trials import ImportSummary
+
+ROWS = 50  # of a table, where --limit does not say
+
+workload_option = click.option("--workload", metavar="NAME", help="Only trials of this workload.")
+
+
+class _Group(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    "trials",
+    cls=_Group,
+    invoke_without_command=True,
+    short_help="List, show, import and export trials.",
+)
+@workload_option
+@click.option("--status", metavar="STATUS", help="Only trials that ended so: ok, failed, …")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Only the latest N.  [default: {ROWS} in a table, else all]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "markdown"]),
+    default="table",
+    show_default=True,
+)
+@json_option
+@store_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    workload: str | None,
+    status: str | None,
+    limit: int | None,
+    form: str,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """List the trials of the store, the latest last."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from underdog.verbs import trials as verb
+
+    _check_status(status)
+    form = "json" if as_json else form
+    # one more than is shown tells whether there are more
+    asked = limit if limit or form != "table" else ROWS + 1
+    found = verb.trials(store, workload=workload, status=status, limit=asked)
+    if form == "table" and limit is None and len(found) > ROWS:
+        found = found[-ROWS:]
+        click.echo(f"The latest {ROWS}; --limit N shows more.", err=True)
+    if not found:
+        click.echo("No trials. Measure one: underdog measure -- python train.py", err=True)
+    _print(found, form)
+
+
+@command.command("show", short_help="Show one trial.")
+@click.argument("id")
+@json_option
+@store_option
+@click.pass_context
+def show(ctx: click.Context, id: str, as_json: bool, store: str | None) -> None:
+    """Show all that is known of the trial ID."""
+    from underdog.verbs import trials as verb
+
+    found = verb.trial(id, _store(ctx, store))
+    if as_json:
+        print_json(found)
+    else:
+        from underdog.report.trials import trial_page
+
+        console().print(trial_page(found))
+
+
+@command.command("import", short_help="Bring in trials that were measured elsewhere.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--offers",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV or JSON with what the offers are, and their prices of then.",
+)
+@click.option(
+    "--workload",
+    metavar="NAME",
+    help="Take only this workload; it is the name of rows that have none.",
+)
+@json_option
+@store_option
+@click.pass_context
+def import_command(
+    ctx: click.Context,
+    file: Path,
+    offers: Path | None,
+    workload: str | None,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """Bring in the trials of FILE: CSV with workload, offer and throughput, or JSON.
+
+    All of them or, where anything is wrong, none. The same file again adds nothing.
+    """
+    from underdog.verbs import trials as verb
+
+    summary = verb.import_trials(file, offers, _store(ctx, store), workload=workload)
+    if as_json:
+        print_json(summary)
+    else:
+        click.echo(_told(summary), err=True)
+
+
+@command.command("export", short_help="Write trials to a file.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@workload_option
+@store_option
+@click.pass_context
+def export(ctx: click.Context, file: Path, workload: str | None, store: str | None) -> None:
+    """Write the trials to FILE: JSON with all that is known, or CSV with one line for each.
+
+    The ending of FILE, .json or .csv, says which. Both can be imported again.
+    """
+    from underdog.verbs import trials as verb
+
+    count = verb.export_trials(file, _store(ctx, store), workload=workload)
+    click.echo(f"{count:,} trials written to {file}", err=True)
+
+
+def _store(ctx: click.Context, own: str | None) -> str | None:
+    """--store after the sub-command, else before it."""
+    before: str | None = ctx.parent.params["store"] if ctx.parent else None
+    return own or before
+
+
+def _check_status(status: str | None) -> None:
+    from typing import get_args
+
+    from underdog.model import Status
+
+    known = get_args(Status)
+    if status is not None and status not in known:
+        raise click.BadParameter(
+            f"'{status}': {did_you_mean(status, known)}", param_hint="--status"
+        )
+
+
+def _print(found: list[Trial], form: str) -> None:
+    if form == "json":
+        print_json(found)
+        return
+    from underdog.report import trials as report
+
+    if form == "csv":
+        report.write_csv(found, sys.stdout)
+    elif form == "markdown":
+        click.echo(report.trials_markdown(found))
+    elif found:
+        console().print(report.trials_table(found))
+
+
+def _told(summary: ImportSummary) -> str:
+    lines = [f"{summary.file}: {summary.added:,} trials added"]
+    lines[0] += f", {summary.updated:,} updated" if summary.updated else ""
+    lines[0] += f", {summary.unchanged:,} were there already" if summary.unchanged else ""
+    if summary.failed:
+        lines.append(f"  {summary.failed:,} without a throughput are kept as failed")
+    if summary.price_unknown:
+        lines.append(f"  {summary.price_unknown:,} without a price: --offers FILE gives them one")
+    lines += [f"  {count:,} with the caveat {code}" for code, count in summary.caveats.items()]
+    return "\n".join(lines)

@@ -1,0 +1,169 @@
+"""Trials as a table for people, as Markdown, and as CSV that ``trials import`` takes back."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from underdog.model import Trial
+from underdog.report.measurement import (
+    BOUND_NAMES,
+    STATUS_NAMES,
+    interval_text,
+    knob_text,
+    number,
+    shown,
+    trial_report,
+)
+
+_COLUMNS = ("id", "workload", "machine", "status", "samples/s", "$/h", "samples/$", "started", "!")
+_RIGHT = {"samples/s", "$/h", "samples/$"}
+_OFFER_FIELDS = (
+    "provider", "region", "zone", "instance_type", "purchase", "nodes", "vcpus", "memory_gib",
+    "arch", "accelerator", "accelerator_count", "accelerator_memory_gib", "accelerator_usable_gib",
+)  # fmt: skip
+_PRICE_FIELDS = {
+    "price_per_hour": "per_hour",
+    "price_unknown_reason": "unknown_reason",
+    "price_source": "source",
+    "price_date": "date",
+}
+
+
+class _Target(Protocol):
+    def write(self, text: str, /) -> Any: ...
+
+
+def trials_table(trials: Sequence[Trial]) -> Table:
+    """One line for each trial; caveats by their codes in the last column."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for name in _COLUMNS:
+        table.add_column(
+            name,
+            justify="right" if name in _RIGHT else "left",
+            no_wrap=name == "id" or name in _RIGHT,
+            overflow="fold",
+        )
+    for trial in trials:
+        cells = [Text(shown(cell)) for cell in _cells(trial)]
+        cells[3].stylize(STATUS_NAMES.get(trial.status, ("", "yellow"))[1])
+        table.add_row(*cells)
+    return table
+
+
+def trials_markdown(trials: Sequence[Trial]) -> str:
+    """The same as a Markdown table."""
+    lines = [" | ".join(_COLUMNS), "|".join("--:" if c in _RIGHT else "---" for c in _COLUMNS)]
+    lines += [" | ".join(_markdown(cell) for cell in _cells(trial)) for trial in trials]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def trial_page(trial: Trial) -> RenderableType:
+    """All about one trial: what was measured, where, and where the record comes from."""
+    parts: list[RenderableType] = [trial_report(trial)]
+    rate = trial.measurement.samples_per_second if trial.measurement else None
+    if rate is not None and trial.measurement is not None and not trial.measurement.steps:
+        parts.insert(1, Text(f"  {number(rate.value)} samples/s   {interval_text(rate)}"))
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    rows = {
+        "id": trial.id,
+        "offer": trial.offer.id if trial.offer else "",
+        "started": trial.started_at,
+        "ended": trial.ended_at or "",
+        "command": " ".join(trial.command),
+        "software": _software(trial),
+        "source": trial.source,
+    }
+    for name, text in rows.items():
+        if text:
+            facts.add_row(f"  {name}", Text(shown(text)))
+    return Group(*parts, Text(""), facts)
+
+
+def write_csv(trials: Iterable[Trial], target: _Target) -> None:
+    """Write trials as CSV; ``docs/reference/trials-format.md`` tells the columns."""
+    trials = list(trials)
+    knobs = sorted({name for trial in trials for name in trial.knobs})
+    names = [*_csv_row(trials[0]), *(f"knob.{k}" for k in knobs)] if trials else ["workload"]
+    # \n alone: what other tools of the command line expect
+    writer = csv.writer(_Escaping(target), lineterminator="\n")
+    writer.writerow(names)
+    for trial in trials:
+        own = [trial.knobs.get(name, "") for name in knobs]
+        writer.writerow([*_csv_row(trial).values(), *own])
+
+
+def machine_name(trial: Trial) -> str:
+    """The offer's id, else the instance type or the host."""
+    if trial.offer is not None:
+        return trial.offer.id
+    return trial.machine.instance_type or trial.machine.hostname or "this machine"
+
+
+class _Escaping:
+    """Passes text on with halves of surrogate pairs spelled out, which no file takes."""
+
+    def __init__(self, target: _Target) -> None:
+        self._target = target
+
+    def write(self, text: str) -> None:
+        self._target.write(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _cells(trial: Trial) -> list[str]:
+    rate = trial.measurement.samples_per_second if trial.measurement else None
+    price = trial.price.per_hour
+    workload = " ".join(filter(None, [trial.workload, knob_text(trial.knobs)]))
+    return [
+        trial.id,
+        workload,
+        machine_name(trial),
+        STATUS_NAMES.get(trial.status, (trial.status,))[0],
+        number(rate.value) if rate else "",
+        f"{price:,.4g}" if price else "unknown",
+        number(rate.value * 3600 / price) if rate and price else "",
+        trial.started_at[:16].replace("T", " "),
+        ", ".join(dict.fromkeys(caveat.code for caveat in trial.caveats)),
+    ]
+
+
+def _csv_row(trial: Trial) -> dict[str, Any]:
+    rate = trial.measurement.samples_per_second if trial.measurement else None
+    offer = trial.offer
+    row: dict[str, Any] = {
+        "workload": trial.workload,
+        "offer": machine_name(trial),
+        "throughput": rate.value if rate else None,
+        "low": rate.low if rate else None,
+        "high": rate.high if rate else None,
+        "n": rate.n if rate else None,
+        "status": trial.status,
+        "reason": trial.reason,
+        "started_at": trial.started_at,
+    }
+    row |= {name: getattr(offer, name) if offer else None for name in _OFFER_FIELDS}
+    row |= {name: getattr(trial.price, field) for name, field in _PRICE_FIELDS.items()}
+    row["bound_by"] = BOUND_NAMES.get(trial.bound_by) and trial.bound_by
+    row["caveats"] = " ".join(caveat.code for caveat in trial.caveats)
+    row["id"] = trial.id
+    return row
+
+
+def _software(trial: Trial) -> str:
+    software = trial.software
+    words = [f"{software.framework or ''} {software.framework_version or ''}".strip()]
+    words += [f"Python {software.python}" if software.python else ""]
+    words += [f"driver {software.driver}" if software.driver else ""]
+    words += [f"commit {software.commit[:12]}" if software.commit else ""]
+    return " · ".join(filter(None, words))
+
+
+def _markdown(text: str) -> str:
+    return shown(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,195 @@
+"""The store in SQLite or PostgreSQL: documents, and the columns that are searched."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from underdog.errors import StoreError
+from underdog.model import Decision, Trial
+from underdog.store import document, migrate, schema
+from underdog.store.engine import display, make_engine, may_only_be_read, reading, told, writing
+from underdog.store.owner import death
+
+# A trial in flight on another host cannot be looked at from here: it counts as interrupted when it
+# was not saved for this long.
+SILENT_SECONDS = 7 * 86400.0
+_AT_ONCE = 500  # rows per statement
+
+_T = TypeVar("_T", Trial, Decision)
+
+
+def open_store(url: str) -> SqlStore:
+    """The store at a URL of SQLite or PostgreSQL, made where there is none.
+
+    Raises:
+        StoreError: it cannot be opened, is not ours, or is of a newer underdog.
+        MissingPackageError: psycopg is not installed.
+    """
+    store = SqlStore(make_engine(url))
+    try:
+        store._prepare()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+class SqlStore:
+    """Trials and decisions in a database; ``underdog.store.Store`` tells what each method does."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def save(self, *records: Trial | Decision) -> None:
+        self.save_all(records)
+
+    def save_all(self, records: Iterable[Trial | Decision]) -> int:
+        count = 0
+        with told(self._engine, "written"), writing(self._engine) as connection:
+            for some in _chunks(records):
+                for kind, table in ((Trial, schema.trials), (Decision, schema.decisions)):
+                    rows = [_row(record) for record in some if isinstance(record, kind)]
+                    if rows:
+                        connection.execute(self._upsert(table), rows)
+                count += len(some)
+        return count
+
+    def trials(
+        self,
+        *,
+        workload: str | None = None,
+        id: str | Collection[str] | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> list[Trial]:
+        conditions = _equal(schema.trials, workload=workload, status=status)
+        return self._read(Trial, schema.trials, conditions, id, limit)
+
+    def decisions(
+        self, *, workload: str | None = None, id: str | Collection[str] | None = None
+    ) -> list[Decision]:
+        conditions = _equal(schema.decisions, workload=workload)
+        return self._read(Decision, schema.decisions, conditions, id)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read(
+        self,
+        kind: type[_T],
+        table: sa.Table,
+        conditions: list[sa.ColumnElement[bool]],
+        id: str | Collection[str] | None,
+        limit: int | None = None,
+    ) -> list[_T]:
+        query = sa.select(table.c.number, table.c.document).where(*conditions)
+        query = query.order_by(table.c.number.desc()).limit(limit)
+        queries: list[sa.Select[int, str]] = [query]
+        if id is not None:
+            keys = [document.key(one) for one in ([id] if isinstance(id, str) else id)]
+            queries = [query.where(table.c.id.in_(some)) for some in _chunks(keys)]
+        found: dict[int, str] = {}
+        with told(self._engine, "read"), reading(self._engine) as connection:
+            for one in queries:
+                found |= {row.number: row.document for row in connection.execute(one)}
+        numbers = sorted(found)
+        kept = numbers if limit is None else numbers[max(0, len(numbers) - limit) :]
+        return [document.decode(kind, found[number]) for number in kept]
+
+    def _upsert(self, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+        insert: postgresql.Insert | sqlite.Insert = sqlite.insert(table)
+        if self._engine.dialect.name == "postgresql":
+            insert = postgresql.insert(table)
+        new = {c.name: insert.excluded[c.name] for c in table.c if c.name not in {"number", "id"}}
+        return insert.on_conflict_do_update(index_elements=[table.c.id], set_=new)
+
+    def _prepare(self) -> None:
+        """Make or bring up to date the tables, then mark the trials whose owner is gone."""
+        with told(self._engine, "opened"):
+            with reading(self._engine) as connection:
+                state = migrate.state(connection)
+            if state is not migrate.State.CURRENT:
+                with writing(self._engine, alone=True) as connection:
+                    migrate.bring_to_head(connection, display(self._engine))
+            try:
+                self._mark_interrupted()
+            except DBAPIError as error:
+                if not may_only_be_read(error):  # who may only read sees them as still running
+                    raise
+
+    def _mark_interrupted(self) -> None:
+        table = schema.trials
+        query = sa.select(table.c.id, table.c.saved_at, table.c.document)
+        with reading(self._engine) as connection:
+            running = connection.execute(query.where(table.c.status == "running")).all()
+        now = time.time()
+        for id, saved_at, text in running:
+            try:
+                trial = document.decode(Trial, text)
+            except StoreError:
+                continue  # told when it is asked for; the others can be read all the same
+            reason = death(trial.owner)
+            if reason is None and now - saved_at > SILENT_SECONDS:
+                days = (now - saved_at) / 86400
+                reason = f"nothing was heard of it for {days:.0f} days"
+            if reason is None:
+                continue
+            ended = dataclasses.replace(trial, status="interrupted", reason=reason)
+            with writing(self._engine) as connection:
+                # only if nobody saved it meanwhile
+                unchanged = (table.c.id == id) & (table.c.saved_at == saved_at)
+                connection.execute(table.update().where(unchanged).values(_row(ended)))
+
+
+def _row(record: Trial | Decision) -> dict[str, Any]:
+    row = {
+        "id": document.key(record.id),
+        "workload": document.key(record.workload),
+        "saved_at": time.time(),
+        "document": document.encode(record),
+    }
+    if isinstance(record, Decision):
+        return row | {"created_at": document.key(record.created_at)}
+    offer = record.offer
+    provider = offer.provider if offer else record.machine.provider
+    shape = offer.instance_type if offer else record.machine.instance_type
+    return row | {
+        "status": document.key(record.status),
+        "started_at": document.key(record.started_at),
+        "provider": None if provider is None else document.key(provider),
+        "instance_type": None if shape is None else document.key(shape),
+    }
+
+
+def _equal(table: sa.Table, **values: str | None) -> list[sa.ColumnElement[bool]]:
+    given = {name: value for name, value in values.items() if value is not None}
+    return [table.c[name] == document.key(value) for name, value in given.items()]
+
+
+_Item = TypeVar("_Item")
+
+
+def _chunks(items: Iterable[_Item]) -> Iterator[list[_Item]]:
+    rest = iter(items)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some

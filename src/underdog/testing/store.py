@@ -1,0 +1,269 @@
+"""What every store must do: run it against one of your own.
+
+``check_store(lambda: open_my_store(url))`` raises AssertionError at the first broken promise; a
+test of one's own may run the checks of ``StoreChecks`` one by one. Records of any earlier use may
+be in the store, and the records of the checks stay in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from underdog.errors import StoreError
+from underdog.model import (
+    Accelerator,
+    Caveat,
+    Decision,
+    Estimate,
+    Machine,
+    Measurement,
+    Offer,
+    Price,
+    Profile,
+    Software,
+    Trial,
+)
+from underdog.store import Record, Store
+from underdog.store.owner import current_owner
+
+ODD_TEXTS = (
+    "",
+    "null \x00 character",
+    "half of a pair \udcff, and both halves, which are not one character \ud83d\ude00",
+    "mark \uffff, \uffffd83d",
+    "<b>markup</b> & [bold]rich[/bold] '; drop table underdog_trials; --",
+    'quotes " and back\\slash \\u0000 and %s :name ?',
+    "emoji 🐕 and right-to-left \u202e and combining é",
+    "line\r\nbreak\ttab\u2028",
+    "long " * 200_000,
+)
+
+
+def check_store(open_store: Callable[[], Store]) -> None:
+    """Run all checks; ``open_store`` opens the same store at every call.
+
+    Raises:
+        AssertionError: the store breaks a promise; the message says which.
+    """
+    for name in StoreChecks.names():
+        getattr(StoreChecks(open_store), name)()
+
+
+class StoreChecks:
+    """The promises of a store, one method for each."""
+
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self.open = open_store
+        self.workload = f"check-{uuid.uuid4().hex}"
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of all checks."""
+        return [name for name in vars(cls) if name.startswith("check_")]
+
+    def check_records_come_back_equal(self) -> None:
+        trial, decision = full_trial(self.workload), full_decision(self.workload)
+        bare = bare_trial(self.workload)
+        with self.open() as store:
+            store.save(trial)
+            store.save(decision, bare)
+        with self.open() as store:
+            assert store.trials(workload=self.workload) == [trial, bare], "trials differ"
+            assert store.decisions(workload=self.workload) == [decision], "decisions differ"
+
+    def check_saving_again_replaces(self) -> None:
+        first = bare_trial(self.workload, status="running", owner=current_owner())
+        other = bare_trial(self.workload)
+        done = dataclasses.replace(first, status="ok", owner={})
+        with self.open() as store:
+            store.save(first)
+            store.save(other)
+            store.save(done)
+            found = store.trials(workload=self.workload)
+        assert found == [done, other], "the new record stands in the old one's place"
+
+    def check_filters(self) -> None:
+        trials = [bare_trial(self.workload, status=s) for s in ("ok", "failed", "ok", "hung")]
+        decision = full_decision(self.workload)
+        with self.open() as store:
+            store.save(*trials)
+            store.save(decision)
+            ids = [t.id for t in trials]
+            assert store.trials(workload=self.workload, status="ok") == [trials[0], trials[2]]
+            assert store.trials(id=ids[1]) == [trials[1]]
+            assert store.trials(id=[*ids[::-1], ids[0], "absent"]) == trials, "by several ids"
+            assert store.trials(id=[]) == []
+            assert store.trials(id="absent") == []
+            assert store.trials(workload=self.workload, limit=2) == trials[2:], "the last ones"
+            assert store.trials(workload=self.workload, limit=0) == []
+            assert store.trials(workload=self.workload.upper()) == [], "names are case-sensitive"
+            assert store.decisions(id=decision.id) == [decision]
+            assert store.decisions(workload="absent") == []
+
+    def check_any_text(self) -> None:
+        for number, text in enumerate(ODD_TEXTS):
+            workload = f"{self.workload} {text}"
+            trial = bare_trial(workload, command=[text], knobs={text: text}, reason=text)
+            trial = dataclasses.replace(trial, id=f"{trial.id} {text}")
+            with self.open() as store:
+                store.save(trial)
+                assert store.trials(workload=workload) == [trial], f"text {number} by workload"
+                assert store.trials(id=trial.id) == [trial], f"text {number} by id"
+
+    def check_numbers_that_are_none_are_refused(self) -> None:
+        for number in (math.nan, math.inf, -math.inf):
+            bad = bare_trial(self.workload, usage={"cpu": number})
+            self._check_refused(bare_trial(self.workload), bad)
+            decision = dataclasses.replace(
+                full_decision(self.workload), ranking=[{"offer": "o", "metrics": [1.0, number]}]
+            )
+            self._check_refused(decision)
+
+    def check_all_or_none(self) -> None:
+        def broken() -> Iterator[Record]:
+            for _ in range(1500):
+                yield bare_trial(self.workload)
+            raise ZeroDivisionError
+
+        with self.open() as store:
+            before = bare_trial(self.workload)
+            store.save(before)
+            try:
+                store.save_all(broken())
+            except ZeroDivisionError:
+                pass
+            else:
+                raise AssertionError("the source's error went unheard")
+            assert store.trials(workload=self.workload) == [before], "half of a batch was kept"
+            many = [bare_trial(self.workload) for _ in range(1500)]
+            assert store.save_all(iter(many)) == 1500
+            assert store.trials(workload=self.workload) == [before, *many]
+            assert store.save_all([]) == 0
+
+    def check_several_at_once(self) -> None:
+        sets = [[bare_trial(self.workload) for _ in range(5)] for _ in range(4)]
+        failed: list[BaseException] = []
+
+        def save(trials: list[Trial]) -> None:
+            try:
+                with self.open() as store:
+                    for trial in trials:
+                        store.save(trial)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=save, args=(trials,)) for trials in sets]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise AssertionError("a writer failed beside others") from failed[0]
+        with self.open() as store:
+            found = {trial.id for trial in store.trials(workload=self.workload)}
+        assert found == {trial.id for trials in sets for trial in trials}, "a record is lost"
+
+    def check_trials_of_dead_processes_are_interrupted(self) -> None:
+        here = current_owner()
+        alive = bare_trial(self.workload, status="running", owner=here)
+        elsewhere = bare_trial(self.workload, status="running", owner=here | {"host": "elsewhere"})
+        gone = [
+            bare_trial(self.workload, status="running", owner=here | {"pid_start": -1}),
+            bare_trial(self.workload, status="running", owner=here | {"pid": 2**22 + 1}),
+            bare_trial(self.workload, status="running", owner=here | {"boot_id": "another"}),
+        ]
+        with self.open() as store:
+            store.save(alive, elsewhere, *gone)
+        with self.open() as store:
+            found = {trial.id: trial for trial in store.trials(workload=self.workload)}
+        assert found[alive.id] == alive, "a trial in flight of a living process is left"
+        assert found[elsewhere.id] == elsewhere, "another host's trial is left"
+        for trial in gone:
+            ended = found[trial.id]
+            assert ended.status == "interrupted", "a dead process's trial is interrupted"
+            assert ended.reason, "with a reason"
+            expected = dataclasses.replace(trial, status="interrupted", reason=ended.reason)
+            assert ended == expected, "and else as it was"
+
+    def check_closing_twice(self) -> None:
+        store = self.open()
+        store.close()
+        store.close()
+
+    def _check_refused(self, *records: Record) -> None:
+        with self.open() as store:
+            try:
+                store.save(*records)
+            except StoreError:
+                ids = [record.id for record in records if isinstance(record, Trial)]
+                assert store.trials(id=ids) == [], "a refused batch leaves nothing"
+            else:
+                raise AssertionError("a number that is not finite was kept as something else")
+
+
+def bare_trial(workload: str, **fields: Any) -> Trial:
+    """A trial with a new id, of which next to nothing is known."""
+    facts: dict[str, Any] = {
+        "id": uuid.uuid4().hex,
+        "workload": workload,
+        "status": "ok",
+        "price": Price(unknown_reason="not asked for"),
+        "machine": Machine(),
+        "software": Software(),
+    }
+    return Trial(**facts | fields)
+
+
+def full_trial(workload: str) -> Trial:
+    """A trial in which every kind of field is filled."""
+    price = Price(per_hour=1.212, source="list", date="2026-08-01")
+    return bare_trial(
+        workload,
+        command=["python", "train.py", ""],
+        knobs={"batch": "64"},
+        exit_code=0,
+        started_at="2026-08-01T12:00:00+00:00",
+        ended_at="2026-08-01T12:05:00.123456+00:00",
+        offer=Offer(
+            provider="aws", region="us-east-1", instance_type="g5.xlarge", price=price,
+            accelerator="A10G", accelerator_count=0.125, accelerator_memory_gib=24,
+        ),
+        price=price,
+        measurement=Measurement(
+            samples_per_second=Estimate(value=1 / 3, low=0.1, high=1e300, n=2**40),
+            steps=10, samples=None, batch_size=64.0, pauses={"checkpoint": 1.5},
+        ),
+        phases={"data": 0.25, "forward": 0.75},
+        bound_by="data",
+        peak_memory_gib={"host": 1.0, "accelerator": None},
+        usage={"cpu": 5e-324, "gpu": -0.0, "unknown": None},
+        caveats=[Caveat(code="noisy", message="…", remedy="…")],
+        machine=Machine(hostname="h", accelerators=[Accelerator(name="A10G", memory_gib=22.3)]),
+        software=Software(
+            python="3.11.7", libraries={"torch": "2.13"}, dirty=False,
+            settings={"tf32": True, "threads": 4, "nested": {"a": [1, 2.5, None, "x"]}},
+        ),
+        profile=Profile(parameters=2**70, input_shapes=[[3, 224], []], uses_accelerator=True),
+    )  # fmt: skip
+
+
+def full_decision(workload: str) -> Decision:
+    """A decision in which every kind of field is filled."""
+    return Decision(
+        id=uuid.uuid4().hex,
+        workload=workload,
+        created_at="2026-08-01T12:06:00+00:00",
+        utility="samples_per_dollar",
+        better="higher",
+        constraints=["price_per_hour < 2"],
+        trials=["a", "b"],
+        candidates=80_000,
+        ranking=[{"offer": "o", "rank": 1, "samples_per_dollar": {"value": 1.5, "low": None}}],
+        ledger=[{"offer": "p", "verdict": "excluded", "reason": "12 GiB < 24 GiB"}],
+        caveats=[Caveat(code="overlap", message="…", remedy="…")],
+    )

@@ -1,0 +1,276 @@
+"""Trials of the store: list them, bring in what was measured elsewhere, hand them out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from underdog.core.columns import BY_NAME
+from underdog.core.problems import Problems, raise_if_any
+from underdog.core.trials_file import (
+    Key,
+    Repeats,
+    as_measured,
+    build_trial,
+    check_measured,
+    parse_trials,
+    suspects,
+    trial_id,
+)
+from underdog.core.trials_offers import Known, Row, parse_offers
+from underdog.errors import UsageError, nearest
+from underdog.model import Trial
+from underdog.store import Store, open_store
+from underdog.store.table_file import read_rows
+
+_AT_ONCE = 1000  # trials compared with the store at a time
+_NEAR = 1000  # latest trials among which a mistyped id is looked for
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportSummary:
+    """What an import did.
+
+    ``updated`` were there with the same throughputs and other facts (an offers file added later),
+    ``unchanged`` were there already. ``failed`` and ``caveats`` (by code) count over all trials of
+    the file.
+    """
+
+    file: str
+    added: int
+    updated: int
+    unchanged: int
+    failed: int
+    price_unknown: int
+    caveats: dict[str, int]
+
+
+def trials(
+    store: str | None = None,
+    *,
+    workload: str | None = None,
+    status: str | None = None,
+    limit: int | None = None,
+) -> list[Trial]:
+    """The trials that match, oldest first; ``limit`` keeps the latest.
+
+    Args:
+        store: a URL or a path, else ``$UNDERDOG_STORE``, else the user's data folder.
+
+    Raises:
+        StoreError: the store cannot be opened or read.
+    """
+    with open_store(store) as opened:
+        return opened.trials(workload=workload, status=status, limit=limit)
+
+
+def trial(id: str, store: str | None = None) -> Trial:
+    """The trial of that id.
+
+    Raises:
+        UsageError: there is none; the message names the nearest.
+        StoreError: the store cannot be opened or read.
+    """
+    with open_store(store) as opened:
+        found = opened.trials(id=id)
+        if found:
+            return found[0]
+        near = nearest(id, [one.id for one in opened.trials(limit=_NEAR)])
+    hint = f"Did you mean '{near}'?" if near else "underdog trials lists those that there are."
+    raise UsageError(f"There is no trial '{id}' in the store.", hint)
+
+
+def import_trials(
+    path: str | PathLike[str],
+    offers: str | PathLike[str] | None = None,
+    store: str | None = None,
+    *,
+    workload: str | None = None,
+) -> ImportSummary:
+    """Bring in trials measured elsewhere; ``docs/reference/trials-format.md`` has the format.
+
+    All of them or, where anything is wrong, none. The same file again adds nothing.
+
+    Args:
+        path: CSV (gzipped or not) or JSON: ``workload, offer, throughput`` in samples per second,
+            or trials as ``measure --json`` prints them.
+        offers: CSV or JSON with what the offers are and their prices of then.
+        store: a URL or a path, else ``$UNDERDOG_STORE``, else the user's data folder.
+        workload: take only this workload; it is the name of rows that have none.
+
+    Raises:
+        TrialsError: the files have faults; the message names row and field of the first ten.
+        StoreError: the store cannot be opened or written.
+    """
+    read = _read(Path(path), Path(offers) if offers is not None else None, workload)
+    with open_store(store) as opened:
+        return _write(opened, read, str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the files hold: ids, and how to build the trial of each place."""
+
+    ids: Sequence[str]
+    build: Callable[[int], Trial]
+
+
+def _read(path: Path, offers: Path | None, workload: str | None) -> _Read:
+    problems = Problems(path.name)
+    offer_problems = Problems(offers.name if offers else path.name)
+    known: dict[str, Known] | None = None
+    if offers is not None:
+        rows = read_rows(offers, offer_problems, ["offer"])
+        known = parse_offers(rows, offer_problems, source=path.name)
+    measured: list[Trial] = []
+    own_offers: dict[str, Row] = {}
+    required = ["offer", "throughput"] + (["workload"] if workload is None else [])
+    rows = _apart(read_rows(path, problems, required), measured, problems)
+    rows = _describing(_complete(rows, required, problems), own_offers)
+    found = parse_trials(rows, problems, known, workload)
+    if known is None:
+        known = parse_offers(own_offers.values(), problems, source=path.name)
+    if not (found or measured or problems.count):
+        about = f" of the workload '{workload}'" if workload is not None else ""
+        problems.add(1, "row", f"the file has no trial{about}")
+    raise_if_any(offer_problems, problems)
+    if workload is not None:
+        measured = [one for one in measured if one.workload == workload]
+    return _lay_out(found, known, measured, path.name)
+
+
+def _lay_out(
+    found: Mapping[Key, Repeats], known: Mapping[str, Known], measured: list[Trial], source: str
+) -> _Read:
+    doubts = suspects(found, known)
+    rows = list(found.items())
+
+    def build(place: int) -> Trial:
+        if place >= len(rows):
+            return measured[place - len(rows)]
+        key, repeats = rows[place]
+        return build_trial(key, repeats, known.get(key.offer), doubts.get(key.offer), source)
+
+    ids = [trial_id(key, repeats) for key, repeats in rows] + [one.id for one in measured]
+    return _Read(ids, build)
+
+
+def _apart(rows: Iterator[Row], measured: list[Trial], problems: Problems) -> Iterator[Row]:
+    """Put whole trials aside, pass plain rows on."""
+    ids: set[str] = set()
+    for number, row in rows:
+        if not ("machine" in row and "software" in row):
+            yield number, row
+            continue
+        try:
+            one = as_measured(msgspec.convert(row, Trial))
+        except msgspec.ValidationError as error:
+            problems.add(number, "trial", str(error))
+            continue
+        check_measured(number, one, problems)
+        if one.id in ids:
+            problems.add(number, "id", f"'{one.id}' is there twice")
+        ids.add(one.id)
+        measured.append(one)
+
+
+def _complete(rows: Iterator[Row], required: list[str], problems: Problems) -> Iterator[Row]:
+    """Pass on the rows that have all required fields, empty or not."""
+    for number, row in rows:
+        missing = [name for name in required if name not in row]
+        if missing:
+            problems.add(number, missing[0], "it is missing")
+        else:
+            yield number, row
+
+
+def _describing(rows: Iterator[Row], own_offers: dict[str, Row]) -> Iterator[Row]:
+    """Pass all rows on; keep the first of each offer that also says what the offer is."""
+    for number, row in rows:
+        name = str(row["offer"] or "").strip()
+        if name and name not in own_offers and not row.keys().isdisjoint(BY_NAME):
+            own_offers[name] = number, row
+        yield number, row
+
+
+def _write(store: Store, read: _Read, file: str) -> ImportSummary:
+    unchanged: set[int] = set()
+    updated = 0
+    places = iter(range(len(read.ids)))
+    while some := list(islice(places, _AT_ONCE)):
+        there = {one.id: one for one in store.trials(id=[read.ids[place] for place in some])}
+        for place in some:
+            if read.ids[place] in there:
+                if _says_more(read.build(place), there[read.ids[place]]):
+                    updated += 1
+                else:
+                    unchanged.add(place)
+    tally: dict[str, Any] = {"failed": 0, "price_unknown": 0, "caveats": {}}
+
+    def counted() -> Iterator[Trial]:
+        for place in range(len(read.ids)):
+            one = read.build(place)
+            tally["failed"] += one.status != "ok"
+            tally["price_unknown"] += one.price.per_hour is None
+            for caveat in one.caveats:
+                tally["caveats"][caveat.code] = tally["caveats"].get(caveat.code, 0) + 1
+            if place not in unchanged:
+                yield one
+
+    written = store.save_all(counted())
+    return ImportSummary(
+        file=file, added=written - updated, updated=updated, unchanged=len(unchanged), **tally
+    )
+
+
+def _says_more(new: Trial, old: Trial) -> bool:
+    """Whether an imported trial should replace the same one that is there.
+
+    A second import without the offers file must not take the price of then away.
+    """
+    return new != old and not (new.price.per_hour is None and old.price.per_hour is not None)
+
+
+def export_trials(
+    path: str | PathLike[str], store: str | None = None, *, workload: str | None = None
+) -> int:
+    """Write trials to a file that ``import_trials`` takes; returns how many.
+
+    Args:
+        path: ``.json`` keeps all that is known, ``.csv`` one line for each trial. An existing file
+            is replaced at the end, not before.
+
+    Raises:
+        UsageError: another ending, or the file cannot be written.
+        StoreError: the store cannot be opened or read.
+    """
+    path = Path(path)
+    if path.suffix not in (".json", ".csv"):
+        raise UsageError(f"'{path}' ends neither in .json nor in .csv.", "Name it trials.json.")
+    found = trials(store, workload=workload)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            _export(found, file, path.suffix)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"'{path}' cannot be written: {error.strerror}.") from None
+    return len(found)
+
+
+def _export(found: list[Trial], file: TextIO, suffix: str) -> None:
+    if suffix == ".json":
+        json.dump(msgspec.to_builtins(found), file, indent=1)
+    else:
+        from underdog.report.trials import write_csv
+
+        write_csv(found, file)
