@@ -1,0 +1,47 @@
+"""Keras counts exactly on each backend; the hook of the backend does not count a second time."""
+
+import pytest
+from observed import observe
+
+pytest.importorskip("keras", reason="needs Keras")
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
+KINDS = ("fit", "several", "generator", "dataset", "loader", "single", "custom")
+
+
+@pytest.fixture(params=["torch", "jax", "tensorflow"])
+def run(request, tmp_path):
+    backend = request.param
+    pytest.importorskip(backend, reason=f"needs {backend}")
+
+    def run_script(kind):
+        if kind == "several" and backend == "torch":
+            pytest.skip("Keras takes one step per execution there")
+        environment = {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+        seen = observe(["keras_kinds.py", kind], tmp_path, environment=environment, profile=True)
+        assert seen.returncode == 0, seen.stderr
+        assert seen.only.about["backend"] == backend
+        return seen.truths[0], seen.only
+
+    return run_script
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_and_samples_are_exact(run, kind):
+    truth, process = run(kind)
+    assert (len(process.steps), process.samples) == (truth["steps"], truth["samples"])
+    assert process.about["framework"] == "keras"
+
+
+@pytest.mark.parametrize("kind", ["fit", "single"])
+def test_validation_is_a_pause(run, kind):
+    _, process = run(kind)
+    assert process.paused("evaluation") > 0
+    assert sum(r["pause"] == "evaluation" for r in process.of("pause")) >= 2
+
+
+def test_the_rate_is_that_of_an_independent_count(run):
+    truth, process = run("rate")
+    steps = process.steps[-200:]
+    ours = sum(s[2] for s in steps) / (steps[-1][1] - steps[0][0])
+    assert ours == pytest.approx(truth["rate"], rel=0.02)
