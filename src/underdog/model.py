@@ -255,3 +255,6 @@ class Decision:
     ledger: list[dict[str, Any]] = field(default_factory=list)
     test_next: list[dict[str, Any]] = field(default_factory=list)
     caveats: list[Caveat] = field(default_factory=list)
+    best_measured: str | None = None  # the offer that leads among the measured
+    funnel: list[dict[str, Any]] = field(default_factory=list)  # the ledger, counted
+    expires_at: str = ""  # ISO 8601; prices and software have moved by then

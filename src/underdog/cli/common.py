@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType):  # type: ignore[type-arg]
     """A duration such as 90s, 5m or 48h, converted to seconds."""
 
     name = "duration"
@@ -32,7 +32,7 @@ class Duration(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-class Positive(click.ParamType):
+class Positive(click.ParamType):  # type: ignore[type-arg]
     """A positive finite number; ``5%`` is taken as 0.05 where percent is allowed."""
 
     name = "number"
