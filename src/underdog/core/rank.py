@@ -1,0 +1,68 @@
+"""Ranking: the order of scored offers, and which of them cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def order(
+    goodness: Sequence[Floats],
+    *,
+    tolerance: float,
+    measured: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """The offers from best to worst: the measured ones, then the predicted ones.
+
+    Among thousands of guesses some are far too high, so that a guess would nearly always lead:
+    none does while anything was measured. Within each half the first goodness leads. Of several,
+    each later one decides among the offers that are within the tolerance of the best on all
+    earlier ones. Equal offers keep the order in which they are given: by their names.
+
+    Args:
+        goodness: per term shape (n,), more is better (a cost is given negated); no NaN in the
+            first, a NaN in a later one comes last.
+        tolerance: fraction of the best value.
+        measured: shape (n,).
+
+    Returns:
+        Shape (n,), indices.
+    """
+    halves = (np.flatnonzero(measured), np.flatnonzero(~measured))
+    return np.concatenate([half[_order([g[half] for g in goodness], tolerance)] for half in halves])
+
+
+def _order(goodness: Sequence[Floats], tolerance: float) -> NDArray[np.int64]:
+    lead = np.nan_to_num(goodness[0], nan=-np.inf)
+    ranked = np.argsort(-lead, kind="stable")
+    if len(goodness) == 1 or not len(lead):
+        return ranked
+    bar = lead.max()
+    close = lead[ranked] >= bar - tolerance * abs(bar)
+    near, rest = np.sort(ranked[close]), ranked[~close]
+    return np.concatenate((near[_order([g[near] for g in goodness[1:]], tolerance)], rest))
+
+
+def ties(value: Floats, low: Floats, high: Floats, shape: NDArray[np.int64]) -> list[list[int]]:
+    """For each offer the others that cannot be told from it: their intervals overlap.
+
+    Two offers of one shape share one throughput, so only an equal value ties them.
+
+    Args:
+        value, low, high: the utility and its interval, shape (n,).
+        shape: which hardware each is.
+
+    Returns:
+        n lists of indices.
+    """
+    tied = []
+    for i in range(len(value)):
+        overlap = (low <= high[i]) & (high >= low[i])
+        same = shape == shape[i]
+        alike = np.where(same, np.isclose(value, value[i], rtol=1e-9), overlap)
+        tied.append([int(j) for j in np.flatnonzero(alike) if j != i])
+    return tied

@@ -1,0 +1,95 @@
+"""The query that scores every offer: one pass over all of them, whatever their number.
+
+The offers stand in ``candidates`` (with ``row``), the throughput of each shape at each number of
+nodes in ``rates``. The result is the table ``scored``: per offer and number of nodes the utility
+at the middle and at both ends of the throughput's interval, which constraint rules it out, and
+whether it is ``doubtful``: predicted to miss a limit, though not in its best case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from underdog.core.constraints import Constraint, doubtful
+from underdog.core.metrics import METRICS, metrics_sql
+from underdog.core.utility import Utility
+
+ENDS = ("rate", "rate_low", "rate_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every offer."""
+
+    utility: Utility
+    constraints: Sequence[Constraint]
+    samples: float | None = None
+    deadline_hours: float | None = None
+    budget: float | None = None
+
+
+def joined(samples: float | None) -> str:
+    """Offers with the throughput of their shape; ``price`` is of all nodes together."""
+    job = "CAST(NULL AS DOUBLE)" if samples is None else f"CAST({samples!r} AS DOUBLE)"
+    return (
+        "SELECT o.*, r.shape, r.machines, r.rate, r.rate_low, r.rate_high, r.source, "
+        "o.price_per_hour * r.machines AS price, "
+        "nullif(coalesce(r.measured_power_w, o.accelerator_power_w * o.accelerator_count) "
+        "* r.machines, 0) AS power_w, "
+        f"{job} AS samples_to_train "
+        "FROM candidates AS o JOIN rates AS r "
+        "ON o.provider = r.provider AND o.instance_type = r.instance_type "
+        "AND o.nodes = r.base_nodes"
+    )
+
+
+def with_metrics(source: str, end: str) -> str:
+    """``source``, a table or a query, and every metric at one end of the throughput's interval."""
+    table = source if source.isidentifier() else f"({source})"
+    return f"SELECT *, {metrics_sql(end, 'price')} FROM {table}"
+
+
+def scored(question: Question) -> str:
+    """The query for the table ``scored``."""
+    limits, doubts = {}, ["FALSE"]
+    if question.deadline_hours is not None:
+        limits["hours"] = "hours_to_train"
+        doubts.append(doubtful("hours", question.deadline_hours))
+    if question.budget is not None:
+        limits["dollars"] = "dollars_to_train"
+        doubts.append(doubtful("dollars", question.budget))
+    query, metrics = joined(question.samples), ", ".join(f'"{name}"' for name in METRICS)
+    for end in ENDS:
+        kept = ", ".join(
+            f"{sql} AS {name}_{end}"
+            for name, sql in {"u": question.utility.first.expression.sql, **limits}.items()
+        )
+        query = f"SELECT * EXCLUDE ({metrics}), {kept} FROM ({with_metrics(query, end)})"
+    named = "".join(f", {n}_rate AS {n}, {n}_rate_high AS {n}_best" for n in limits)
+    listed = "".join(f", {n}, {n}_best" for n in limits)
+    # tested in order: the first constraint that rules an offer out gives the reason
+    cases = " ".join(f"WHEN {c.out} THEN {i}" for i, c in enumerate(question.constraints))
+    out = f"CASE {cases} END" if cases else "NULL"
+    return (
+        "SELECT row, shape, machines, purchase, source, price, coalesce(zone, region) AS place, "
+        "u_rate AS u, least(u_rate_low, u_rate_high) AS u_low, "
+        "greatest(u_rate_low, u_rate_high) AS u_high, u_rate_high AS u_fastest, "
+        f"{' OR '.join(doubts)} AS doubtful, "
+        f"CAST({out} AS INTEGER) AS excluded{listed} FROM (SELECT *{named} FROM ({query}))"
+    )
+
+
+def best_regions(sign: int, all_regions: bool) -> str:
+    """Of each shape, purchase option and number of nodes the best region, with their count.
+
+    Offers of one shape are the same hardware: the best utility decides, then the price, then the
+    name, so that the order of the offers never matters.
+    """
+    key = f"{{'u': {-sign} * u, 'price': price, 'place': place, 'row': row}}"
+    by = "shape, purchase, machines" + (", row" if all_regions else "")
+    return (
+        f"SELECT arg_min(row, {key}) AS row, shape, purchase, machines, count(*) - 1 AS others "
+        "FROM scored WHERE excluded IS NULL AND NOT doubtful AND u IS NOT NULL "
+        f"GROUP BY {by}"
+    )

@@ -1,0 +1,321 @@
+"""Choose: rank the offers of the catalog for a measured workload."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from underdog.catalog import facts as known_facts
+from underdog.catalog import offers_file, snapshot
+from underdog.catalog.hardware import fact_columns
+from underdog.core import choosing, origin, shapes, story
+from underdog.core.choosing import Choice, Request
+from underdog.core.columns import BY_NAME
+from underdog.core.evidence import Evidence, Shape, gather, has_interval
+from underdog.core.expression import parse
+from underdog.core.metrics import METRICS
+from underdog.core.table import Table
+from underdog.core.utility import Utility, parse_utility
+from underdog.errors import UsageError, did_you_mean
+from underdog.model import Caveat, Decision, Trial
+from underdog.store import Store, open_store
+from underdog.units import parse_duration
+
+PURCHASES = ("on-demand", "spot", "reserved")
+# prices of a catalog move within weeks, and so do drivers and frameworks
+VALID_DAYS = 30
+VALID_DAYS_SPOT = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What ``choose`` is asked.
+
+    Args:
+        workload: its name; without it the most recently measured one.
+        by: the utility: a metric, an expression, or several with commas between them.
+        better: overrides the direction of the utility.
+        tolerance: of a rule of several terms, a fraction.
+        where: a condition over offer columns.
+        deadline: the longest time for the whole job, seconds or text such as ``48h``.
+        samples: of the whole job.
+        budget: the most that the whole job may cost, USD.
+        purchase: options to consider; all without it.
+        nodes: numbers of machines that may share the job.
+        software: stacks that the workload can run on, else what its framework reaches unchanged.
+        all_regions: list every region, not only the best one of each machine.
+        limit: the most offers in the ranking.
+        offers: a file of offers instead of the bundled catalog.
+        store: a URL or a path.
+        save: keep the decision in the store.
+    """
+
+    workload: str | None = None
+    by: str = "samples_per_dollar"
+    better: Literal["higher", "lower"] | None = None
+    tolerance: float = 0.0
+    where: str | None = None
+    deadline: float | str | None = None
+    samples: float | None = None
+    budget: float | None = None
+    purchase: Sequence[str] = ()
+    nodes: Sequence[int] = (1,)
+    software: Sequence[str] | None = None
+    all_regions: bool = False
+    limit: int = 20
+    offers: str | Path | None = None
+    store: str | None = None
+    save: bool = True
+
+
+@dataclass(slots=True)
+class Answer:
+    """A decision without its ledger, and the choice that the ledger is read from."""
+
+    decision: Decision
+    choice: Choice
+
+    def full(self) -> Decision:
+        """The decision with the ledger of every candidate."""
+        rows = [
+            {"offer": r["offer"], "verdict": r["verdict"], "reason": r["reason"]}
+            for r in self.choice.ledger()
+        ]
+        return replace(self.decision, ledger=rows)
+
+    def near_misses(self) -> list[str]:
+        """Of a deadline and a budget that no offer keeps, what comes closest."""
+        return self.choice.near_misses()
+
+    def explain(self, offer: str) -> str:
+        """The story of one offer in prose.
+
+        Args:
+            offer: an offer's name, or an instance type.
+
+        Raises:
+            UsageError: no candidate is called so; the message names the nearest.
+        """
+        return story.tell(self.choice, offer)
+
+
+def choose(workload: str | None = None, **options: Any) -> Decision:
+    """Rank the offers for a workload; see ``Options`` for what may be given.
+
+    Returns:
+        The decision with the complete ledger. Its ranking is empty where no offer meets the
+        constraints.
+
+    Raises:
+        UsageError: an option that cannot be taken, or a workload that was never measured.
+        ExpressionError: an expression that cannot be read or computed.
+        CatalogError: offers that cannot be read.
+        StoreError: a store that cannot be opened, read or written.
+    """
+    return decide(Options(workload=workload, **options)).full()
+
+
+def decide(options: Options) -> Answer:
+    """Like ``choose``; the ledger is made only when it is asked for."""
+    request = _request(options)
+    with open_store(options.store) as store:
+        name, trials = _trials(store, options.workload)
+        catalog = offers_file.load(options.offers) if options.offers else snapshot.load()
+        evidence = gather(trials)
+        choice = _choice(catalog.table, evidence, request)
+        decision = _decision(choice, name, trials)
+        decision = replace(decision, snapshot=catalog.hash, snapshot_date=catalog.date)
+        if options.save:
+            # the ledger is made anew from the trials and the snapshot: a store keeps its counts
+            store.save(decision)
+    return Answer(decision, choice)
+
+
+def _request(options: Options) -> Request:
+    """Check every option; the expensive parts come after.
+
+    Raises:
+        UsageError: all that is wrong, together.
+    """
+    problems = [
+        f"--{name} must be positive, not {value}."
+        for name, value in (("samples", options.samples), ("budget", options.budget))
+        if value is not None and not 0 < value < float("inf")
+    ]
+    problems += [
+        f"There is no purchase option '{option}'. {did_you_mean(option, PURCHASES)}"
+        for option in options.purchase
+        if option not in PURCHASES
+    ]
+    if not options.nodes or any(count < 1 for count in options.nodes):
+        problems.append(f"The numbers of nodes must be 1 or more, not {list(options.nodes)}.")
+    if not 0 <= options.tolerance < 1:
+        problems.append(f"--tolerance must be a share such as 10%, not {options.tolerance}.")
+    if options.samples is None:
+        for name, value in (("deadline", options.deadline), ("budget", options.budget)):
+            if value is not None:
+                problems.append(f"--{name} needs --samples: how many samples the whole job has.")
+    if problems:
+        raise UsageError("\n".join(problems))
+    deadline = options.deadline
+    seconds = parse_duration(deadline) if isinstance(deadline, str) else deadline
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UsageError(f"--deadline must be positive, not {seconds}.")
+    utility = parse_utility(
+        options.by,
+        direction=options.better,
+        tolerance=options.tolerance,
+        has_samples=options.samples is not None,
+    )
+    return Request(
+        utility=utility,
+        where=parse(options.where, BY_NAME) if options.where else None,
+        purchase=tuple(options.purchase),
+        samples=options.samples,
+        deadline_hours=None if seconds is None else seconds / 3600,
+        budget=options.budget,
+        machines=tuple(sorted(set(options.nodes))),
+        stacks=options.software,
+        all_regions=options.all_regions,
+        limit=options.limit,
+    )
+
+
+def _trials(store: Store, workload: str | None) -> tuple[str, list[Trial]]:
+    if workload is not None:
+        found = store.trials(workload=workload)
+        if found:
+            return workload, found
+    measured = store.trials(status="ok") if workload is None else store.trials()
+    if not measured:
+        raise UsageError(
+            "No workload has been measured yet, so there is nothing to choose for.",
+            "Measure one: underdog measure -- python train.py\n"
+            "or bring in trials measured elsewhere: underdog trials import FILE",
+        )
+    if workload is not None:
+        names = {trial.workload for trial in measured}
+        raise UsageError(
+            f"No trial of the workload '{workload}' is in the store.", did_you_mean(workload, names)
+        )
+    latest = max(measured, key=lambda trial: (trial.started_at, trial.id)).workload
+    return latest, store.trials(workload=latest)
+
+
+def _choice(table: Table, evidence: Sequence[Evidence], request: Request) -> Choice:
+    """Choose among the catalog's offers and the measured machines that it does not list."""
+    listed = {
+        Shape(provider, kind, int(nodes))
+        for provider, kind, nodes in table.run(
+            "SELECT DISTINCT provider, instance_type, nodes FROM offers"
+        ).fetchall()
+    }
+    unlisted: dict[Shape, Mapping[str, Any]] = {
+        found.shape: origin.row_of(_priced(found.trials), _accelerator_columns)
+        for found in evidence
+        if found.trials and found.shape not in listed
+    }
+    extra = [row for row in unlisted.values() if row["price_per_hour"] is not None]
+    return choosing.choose(table, evidence, request, extra, unlisted)
+
+
+def _priced(trials: Sequence[Trial]) -> Trial:
+    """The latest trial, of those with a known price where there are any."""
+    known = [trial for trial in trials if origin.price_of(trial) is not None]
+    return (known or trials)[-1]
+
+
+def _accelerator_columns(name: str, memory_gib: float | None) -> Mapping[str, Any]:
+    named = known_facts.accelerator_named(name, memory_gib)
+    if named is None:
+        return {}
+    return {"accelerator": named.key, **fact_columns(known_facts.accelerators()[named.key])}
+
+
+def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decision:
+    utility, now = choice.request.utility, datetime.now(UTC)
+    ranking = choice.ranking()
+    spot = any(entry["offer"]["purchase"] == "spot" for entry in ranking)
+    funnel = choice.funnel()
+    return Decision(
+        id=f"decision-{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+        workload=workload,
+        created_at=now.isoformat(timespec="seconds"),
+        utility=utility.text,
+        better=utility.first.better,
+        constraints=[f"{c.name}: {c.met}" for c in choice.constraints],
+        trials=[trial.id for trial in trials],
+        assumptions=_assumptions(choice, utility),
+        candidates=sum(line["offers"] for line in funnel),
+        ranking=ranking,
+        test_next=choice.test_next(),
+        caveats=_caveats(choice),
+        best_measured=choice.winner.name if choice.winner else None,
+        funnel=funnel,
+        expires_at=(now + timedelta(days=VALID_DAYS_SPOT if spot else VALID_DAYS)).isoformat(
+            timespec="seconds"
+        ),
+    )
+
+
+def _assumptions(choice: Choice, utility: Utility) -> list[str]:
+    request = choice.request
+    made = [
+        "What was measured on an instance type holds for it in every region and however it is "
+        "bought.",
+        "Predictions count one accelerator of a machine; their 95 % intervals hold what more of "
+        "them may do.",
+    ]
+    made += [
+        f"Of '{term.expression.text}', {term.better} is better."
+        for term in utility.terms
+        if term.expression.text.lower() not in METRICS
+    ]
+    if max(request.machines) > 1:
+        made.append(
+            "Several machines on one job scale linearly at best (the upper end) and with an "
+            f"efficiency of {shapes.LEAST_EFFICIENCY:.0%} at least (the lower end); the value is "
+            "the middle."
+        )
+    if any(
+        not has_interval(trial.measurement.samples_per_second)
+        for found in choice.evidence
+        for trial in found.trials
+        if trial.measurement and trial.measurement.samples_per_second
+    ):
+        made.append("A single throughput that came without an interval is taken as ±5 %.")
+    if utility.uses("samples_per_kwh", "kg_co2e"):
+        made.append(
+            "Where no power was measured, the accelerators draw their limit and the host nothing."
+        )
+    return made
+
+
+def _caveats(choice: Choice) -> list[Caveat]:
+    found = []
+    if choice.faster_is_worse():
+        found.append(
+            Caveat(
+                code="faster_is_worse",
+                message=f"By '{choice.request.utility.text}' the same machine would score worse "
+                "if it were faster.",
+                remedy="Add --minimize if less of it is better.",
+            )
+        )
+    for evidence in choice.evidence:
+        name = evidence.shape.instance_type
+        if evidence.estimate is None and evidence.faults:
+            message = f"A trial on {name} does not count: {evidence.faults[-1]}."
+            found.append(Caveat(code="trial_does_not_count", message=message, remedy="Repeat it."))
+        elif evidence.estimate is not None and evidence.shape not in choice.shapes.names:
+            message = (
+                f"{name} was measured at {evidence.estimate.value:.4g} samples/s, but its price is "
+                "unknown, so it is no offer here."
+            )
+            remedy = "Give its price to the measurement: underdog measure --price."
+            found.append(Caveat(code="price_unknown", message=message, remedy=remedy))
+    return found
