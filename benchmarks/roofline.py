@@ -143,17 +143,17 @@ def errors(groups: Iterator[Group], seed: int) -> dict[str, list[tuple[float, bo
 
 def report(title: str, found: dict[str, list[tuple[float, bool]]], profiled: bool) -> None:
     print(f"\n{title}")
-    print(
-        f"{'transfer':<44}{'pairs':>9}{'median error':>14}{'bias':>8}{'held':>8}{'needed':>8}{'width':>7}"
-    )
+    titles = f"{'transfer':<44}{'pairs':>9}{'median error':>14}{'bias':>8}"
+    print(f"{titles}{'held':>8}{'needed':>8}{'width':>7}")
     for name, pairs in sorted(found.items()):
         size = np.abs([error for error, _ in pairs])
         bias = np.median([error for error, _ in pairs])
         held = np.mean([inside for _, inside in pairs])
         width = WIDTHS[Transfer[name.partition(",")[0]]][int(profiled)]
+        middle = math.expm1(np.median(size))
         print(
-            f"{name:<44}{len(pairs):>9,}{math.expm1(np.median(size)):>13.0%} {bias:>8.2f}{held:>7.1%}"
-            f"{np.quantile(size, 0.95):>8.2f}{width:>7.2f}"
+            f"{name:<44}{len(pairs):>9,}{middle:>13.0%} {bias:>8.2f}{held:>7.1%} "
+            f"{np.quantile(size, 0.95):>7.2f}{width:>7.2f}"
         )
     inside = [held for pairs in found.values() for _, held in pairs]
     print(f"{'all':<44}{len(inside):>9,}{'':>22}{np.mean(inside):>8.1%}")

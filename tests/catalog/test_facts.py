@@ -11,6 +11,7 @@ from underdog.catalog.facts import (
     carbon,
     processor_of_family,
     processors,
+    sustained_share,
     whole_core_families,
 )
 
@@ -115,3 +116,23 @@ def test_carbon_is_a_share_of_coal() -> None:
     for provider in ("aws", "azure", "gcp"):
         assert carbon(provider)
         assert all(0 < value < 1.1 for value in carbon(provider).values())
+
+
+@pytest.mark.parametrize(
+    ("provider", "instance_type", "share"),
+    [
+        ("gcp", "e2-micro", 0.125),
+        ("gcp", "f1-micro", 0.2),
+        ("aws", "t4g.2xlarge", 0.4),
+        ("aws", "c7i-flex.large", 0.4),
+        ("azure", "Standard_B2als_v2", 0.3),
+        ("azure", "Standard_B16ms", 0.168),
+        ("gcp", "e2-standard-2", 1.0),
+        ("aws", "m7i.large", 1.0),
+        ("azure", "Standard_D2s_v5", 1.0),
+    ],
+)
+def test_a_bursting_type_sustains_a_share_of_its_vcpus(
+    provider: str, instance_type: str, share: float
+) -> None:
+    assert sustained_share(provider, instance_type) == share

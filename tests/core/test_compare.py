@@ -66,10 +66,10 @@ def test_one_value_has_an_assumed_interval_and_says_so() -> None:
     assert [c.code for c in caveats] == ["single_repeat"]
 
 
-@given(st.lists(st.floats(), max_size=8), st.floats(1e-6, 1e6))
-def test_no_input_gives_a_number_that_is_none(values: list[float], factor: float) -> None:
+@given(st.lists(st.floats(), max_size=8))
+def test_no_input_gives_a_number_that_is_none(values: list[float]) -> None:
     found, _ = from_repeats(values)
-    assert (found is None) == (not any(math.isfinite(v) and 0 < v < 1e300 for v in values))
+    assert (found is None) == (not any(math.isfinite(v) and 1e-100 < v < 1e100 for v in values))
     if found is not None:
         assert 0 <= found.low <= found.value <= found.high < math.inf
 

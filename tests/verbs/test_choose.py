@@ -97,6 +97,7 @@ def test_an_empty_store_says_how_to_fill_it(tmp_path: Path) -> None:
         ({"samples": 1e6, "deadline": -3.0}, "must be positive"),
         ({"purchase": ["spott"]}, "Did you mean 'spot'"),
         ({"nodes": [0]}, "1 or more"),
+        ({"limit": 0}, "1 or more"),
         ({"tolerance": 3.0}, "such as 10%"),
         ({"by": "samples_per_dolar"}, "samples_per_dollar"),
         ({"by": "hours_to_train"}, "--samples"),

@@ -151,6 +151,14 @@ def whole_core_families(provider: str) -> frozenset[str]:
 
 
 @functools.cache
+def sustained_share(provider: str, instance_type: str) -> float:
+    """The share of its vCPUs that a type may use without end: 1 unless it is a bursting one."""
+    shares: dict[str, float] = table("processors.toml")["burst"].get(provider, {})
+    found = (s for pattern, s in shares.items() if re.fullmatch(pattern, instance_type))
+    return next(found, 1.0)
+
+
+@functools.cache
 def carbon(provider: str) -> dict[str, float]:
     """Carbon intensity of a provider's regions, kg CO2e per kWh."""
     found: dict[str, float] = table("regions.toml").get(provider, {})

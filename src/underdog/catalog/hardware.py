@@ -13,6 +13,7 @@ from underdog.catalog.facts import (
     accelerators,
     carbon,
     processors,
+    sustained_share,
 )
 from underdog.core.columns import OFFER_COLUMNS
 from underdog.model import Price
@@ -79,6 +80,7 @@ def offer_row(
         price_date=price.date or None,
         currency=price.currency,
         vcpus=hardware.vcpus,
+        vcpus_sustained=sustained_vcpus(provider, instance_type, hardware.vcpus),
         memory_gib=hardware.memory_gib,
         network_gbps=hardware.network_gbps,
         local_disk_gb=hardware.local_disk_gb,
@@ -87,6 +89,12 @@ def offer_row(
         **accelerator_columns(hardware),
     )
     return row
+
+
+def sustained_vcpus(provider: str, instance_type: str, vcpus: float | None) -> float | None:
+    """What of its vCPUs a machine may use without end."""
+    share = sustained_share(provider, instance_type)
+    return None if vcpus is None else round(vcpus * share, 3)
 
 
 def processor_columns(hardware: Hardware) -> dict[str, Any]:

@@ -135,7 +135,8 @@ def command(
     answer = decide(Options(**options))
     if explain is not None:
         _write(answer.explain(explain), output)
-    elif as_json or format_ == "json":
+        return 0
+    if as_json or format_ == "json":
         _print_json(answer, output)
     else:
         _print_text(answer, format_, output)

@@ -125,7 +125,10 @@ def _print(rows: list[dict[str, object]], columns: list[str], style: str) -> Non
     elif style == "markdown":
         sys.stdout.write(report.markdown(rows, columns))
     elif rows:
-        console().print(report.table(rows, columns))
+        terminal = console()
+        made = report.table(rows, columns, terminal.width)
+        terminal.width = max(terminal.width, sum((c.width or 0) + 2 for c in made.columns))
+        terminal.print(made)
 
 
 def _print_left_out(file: str | None, as_json: bool) -> None:

@@ -21,7 +21,7 @@ FIRST_SLOWER = 0.20  # a first repeat that took longer than the others by this s
 FIRST_APART = 3.0  # … where it is also so many standard deviations of the others off
 HIGH_VARIATION = 0.10  # standard deviation over mean from which repeats say little
 WIDEST = 10.0  # an interval that would reach zero ends at so small a part of the mean
-LARGEST = 1e300  # beyond, sums are no longer numbers
+SMALLEST, LARGEST = 1e-100, 1e100  # a throughput outside is none, and its square no number
 
 
 def distinguishable(a: Estimate, b: Estimate) -> bool:
@@ -40,9 +40,9 @@ def from_repeats(values: Sequence[float]) -> tuple[Estimate | None, list[Caveat]
 
     A slow first repeat that stands apart from at least two others is warm-up and is left out. A
     single value has no interval of its own: it gets ±5 % and a caveat. Values that are not
-    positive and finite are passed over; None where there is no other.
+    positive and finite, or beyond any machine, are passed over; None where there is no other.
     """
-    rates = np.array([v for v in values if math.isfinite(v) and 0 < v < LARGEST], dtype=float)
+    rates = np.array([v for v in values if math.isfinite(v) and SMALLEST < v < LARGEST], dtype=float)
     if not len(rates):
         return None, []
     found = []

@@ -166,14 +166,13 @@ def _out_of_memory(evidence: Sequence[Evidence]) -> list[Constraint]:
             continue
         provider, name, nodes = found.shape
         own = f"provider = {text(provider)} AND instance_type = {text(name)} AND nodes = {nodes}"
-        # the machine's own facts are looked up, so that a trial need not carry them
-        facts = f"(SELECT max({{}}) FROM candidates WHERE {own})"
-        count = facts.format("accelerator_count")
+        count, each, host = (_fact(own, sql) for sql in ("accelerator_count", _EACH, "memory_gib"))
+        # a machine on which it ran fits, whatever ran out elsewhere
         smaller = (
-            f"({count} > 0 AND accelerator_count > 0 AND accelerator_count <= {count}"
-            f" AND {_EACH} <= {facts.format(_EACH)})"
-            f" OR ({count} = 0 AND accelerator_count = 0"
-            f" AND memory_gib <= {facts.format('memory_gib')})"
+            f"source IS DISTINCT FROM 'measured' AND ("
+            f"({count} > 0 AND accelerator_count > 0 AND accelerator_count <= {count} "
+            f"AND {_EACH} <= {each}) "
+            f"OR ({count} = 0 AND accelerator_count = 0 AND memory_gib <= {host}))"
         )
         ran_out = text(f"it ran out of memory on {name}")
         reason = (
@@ -181,8 +180,13 @@ def _out_of_memory(evidence: Sequence[Evidence]) -> list[Constraint]:
             f"ELSE {ran_out} || ', and this has no more memory' END"
         )
         met = f"more memory than {name}, where it ran out"
-        constraints.append(Constraint("memory", met, f"({own}) OR {smaller}", reason))
+        constraints.append(Constraint("memory", met, f"({own}) OR ({smaller})", reason))
     return constraints
+
+
+def _fact(own: str, sql: str) -> str:
+    """A fact of the machine itself, looked up, so that a trial need not carry it."""
+    return f"(SELECT max({sql}) FROM candidates WHERE {own})"
 
 
 def _number_format(profiles: Sequence[Profile]) -> list[Constraint]:

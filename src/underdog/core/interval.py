@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 # Batches: many tell φ well, few leave less of a dependence that is no autoregression. From a
 # thousand steps on both are had.
 FEWEST_BATCHES, MOST_BATCHES, BATCH_STEPS = 32, 64, 16
+ROUNDING = 1e-11  # of the largest term: differences of times, which are rounded, vary by less
 CONFIDENCE = 0.95
 # The prior of φ is (1 - φ²)^-PRIOR: 0 is flat, 1/2 the reference prior (Berger and Yang,
 # Econometric Theory 10, 1994). Between the two, coverage at 50 steps is nearest to 95 % over all φ.
@@ -54,8 +55,7 @@ def mean_error(series: Floats) -> MeanError | None:
     variance = float(centred.var(ddof=1))
     length = batch_length(size)
     means = batch_means(centred, length)
-    # rounding of a constant series is no variance
-    if variance < 1e-26 or not np.any(np.abs(means - means.mean()) > 1e-13):
+    if variance < ROUNDING**2 or float(np.ptp(means)) < ROUNDING:
         return MeanError(0.0, 0.0, float(size))
     weights, scales = _posterior(means - means.mean())
     scales = scales * _shrinkage(length)

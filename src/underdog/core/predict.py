@@ -55,6 +55,8 @@ WORDS = {
 # benchmarks/roofline.py derives and checks them on public data: accelerators and processors of
 # three clouds (Spare Cores, CC BY-SA 4.0) and CNN training on K80, M60, T4, V100 (PROFET, MIT).
 # OTHER_STACK has no public pairs of one workload: it is OTHER_ACCELERATOR and a factor 2.
+# Between processor and accelerator with a profile there are none either: 2.10, a factor 8, is a
+# judgement, narrower than without one because the workload's limit is known.
 WIDTHS: dict[Transfer, tuple[float, float]] = {
     Transfer.SAME_ACCELERATOR: (0.25, 0.25),
     Transfer.OTHER_ACCELERATOR: (1.05, 0.85),

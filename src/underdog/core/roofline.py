@@ -32,6 +32,7 @@ PEAK_COLUMNS = {
 
 NUMBERS = (
     "vcpus",
+    "vcpus_sustained",
     "cpu_ghz",
     "cpu_fp32_tflops",
     "cpu_memory_gb_per_s",
@@ -118,18 +119,25 @@ def accelerator_seconds(hardware: Hardware, profile: Profile | None) -> Floats:
 
 def cpu_rate(hardware: Hardware) -> Floats:
     """A processor's relative throughput: threads of the reference kind, by Amdahl's law."""
-    threads, peak = hardware.numbers["vcpus"], hardware.numbers["cpu_fp32_tflops"]
-    each = np.where(np.isnan(peak), THREAD_TFLOPS, peak / threads)
+    threads, each = _threads(hardware)
     speed = (each / THREAD_TFLOPS) ** PEAK_EXPONENT
     return speed * threads / (1 + threads / HALF_AT_THREADS)
+
+
+def _threads(hardware: Hardware) -> tuple[Floats, Floats]:
+    """Threads that a processor may use without end, and the peak rate of each, TFLOP/s."""
+    sold, peak = hardware.numbers["vcpus"], hardware.numbers["cpu_fp32_tflops"]
+    sustained = hardware.numbers["vcpus_sustained"]
+    each = np.where(np.isnan(peak), THREAD_TFLOPS, peak / sold)
+    return np.where(np.isnan(sustained), sold, sustained), each
 
 
 def cpu_seconds(hardware: Hardware, profile: Profile | None) -> Floats:
     """Least seconds per sample of a processor, comparable with ``accelerator_seconds``."""
     if profile is None or profile.flops_per_sample is None:
         return 1.0 / cpu_rate(hardware)
-    peak = hardware.numbers["cpu_fp32_tflops"]
-    peak = np.where(np.isnan(peak), hardware.numbers["vcpus"] * THREAD_TFLOPS, peak)
+    threads, each = _threads(hardware)
+    peak = threads * each
     traffic = profile.memory_traffic_bytes_per_sample or 0.0
     bandwidth = hardware.numbers["cpu_memory_gb_per_s"]
     by_memory = np.where(np.isnan(bandwidth), 0.0, traffic / (bandwidth * 1e9))

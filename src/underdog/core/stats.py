@@ -95,6 +95,7 @@ def throughput(series: Series) -> Throughput:
         return Throughput(caveats=[caveat("too_few_steps", "No step was seen.")])
     clean, found = _usable(series)
     if not len(clean):
+        found.append(caveat("too_few_steps", "No step was seen from its start to its end."))
         return Throughput(steps=steps, ranks=series.ranks, caveats=found)
     paused = clean.pause_seconds()
     training = clean.seconds - paused
@@ -223,7 +224,7 @@ def _doubts(
                 "ones would; the interval may miss the true rate more often than it says.",
             )
         )
-    elif not settled:
+    if not settled and len(steady) >= FEWEST_STEPS:
         found.append(caveat("drifting", "The step time still rises or falls after warm-up."))
     if rate is not None and (width := (rate.high - rate.low) / 2 / rate.value) >= HIGH_VARIANCE:
         spread = float(steady.std() / steady.mean())

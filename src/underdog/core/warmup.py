@@ -21,6 +21,7 @@ from underdog.core.interval import mean_error
 Floats = NDArray[np.float64]
 
 FEWEST = 4  # steps; below there is no reference
+KEPT = 3  # steps at least: fewer have no interval
 OUTLIER = 3.0  # times the distance from the median to the outer 5 % of the reference
 NEAR = 0.05  # of the median: nothing nearer is an outlier, however quiet the run is
 # A step of so many medians, with none like it in the reference, is a compilation.
@@ -49,7 +50,7 @@ def find_warmup(seconds: Floats) -> Warmup:
     size = len(seconds)
     if size < FEWEST:
         return Warmup(0, False)
-    half = size // 2
+    half = min(size // 2, size - KEPT)
     low, median, high = _usual(seconds[half:])
     drawn_in = np.clip(seconds, low, high)
     steps = 0

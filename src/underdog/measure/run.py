@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -102,19 +103,15 @@ def _run(
     reader = RecordsReader(folder)
     output = Output(request.stdout_to, rates.line if rates else None)
     script: Script | None = None
+    began = time.perf_counter()
     try:
-        began = time.perf_counter()
-        script = Script(
-            request.command,
-            child_environment(request, folder),
-            stdout=output.stdout,
-            stderr=output.stderr,
-        )
+        environment = child_environment(request, folder)
+        script = Script(request.command, environment, output.stdout, output.stderr)
         output.started()
         sampler = Sampler(script.root, nvml)
         sampler.start()
         try:
-            observer = Observer(
+            ending = Observer(
                 script,
                 reader,
                 sampler,
@@ -123,8 +120,7 @@ def _run(
                 interrupts=interrupts,
                 result=lambda: throughput_of(reader.processes, rates is not None),
                 progress_line=request.progress_line,
-            )
-            ending = observer.watch()
+            ).watch()
         finally:
             sampler.stop()
     finally:
@@ -132,11 +128,24 @@ def _run(
             script.close()
         output.finish()
     reader.poll(all_of_it=True)
+    return _seen(script, reader, sampler, output, rates, ending=ending, began=began)
+
+
+def _seen(
+    script: Script,
+    reader: RecordsReader,
+    sampler: Sampler,
+    output: Output,
+    rates: RateReader | None,
+    *,
+    ending: Ending,
+    began: float,
+) -> Run:
     return Run(
         processes=reader.processes,
         sampler=sampler,
         ending=ending,
-        exit_code=script.exit_code if script.exit_code is not None else -9,
+        exit_code=script.exit_code if script.exit_code is not None else -signal.SIGKILL,
         tail=output.last_lines(),
         cpu_seconds=script.cpu_seconds,
         peak_resident=script.peak_resident,

@@ -34,8 +34,8 @@ def count_samples(batch: Any, expected: int | None = None) -> int | None:
 
 def leading_dimension(value: Any) -> int | None:
     """The leading dimension of the first array in a structure that has one."""
-    first = value[0] if isinstance(value, (list, tuple)) and value else value
-    shape = getattr(first, "shape", None)
+    first = value[0] if type(value) in (list, tuple) and value else value
+    shape = _shape(first)
     if isinstance(shape, tuple) and shape and type(shape[0]) is int:
         return shape[0]  # an array, or a pair of them: nearly always
     for array in arrays(value):
@@ -54,7 +54,14 @@ def arrays(value: Any, depth: int = DEPTH) -> Iterator[Any]:
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") or _packed(value) or hasattr(value, "num_graphs")
+    return _shape(value) is not None or _packed(value) or hasattr(value, "num_graphs")
+
+
+def _shape(value: Any) -> Any:
+    try:
+        return getattr(value, "shape", None)
+    except RuntimeError:  # a nested tensor has none, but a first dimension
+        return ()
 
 
 def _packed(value: Any) -> bool:

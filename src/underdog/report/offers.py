@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ COLUMNS = (
     "accelerator_memory_gib",
 )
 UNKNOWN = "?"
+NARROWEST = 6
 
 _HEADINGS = {
     "instance_type": "instance type",
@@ -35,47 +37,62 @@ _HEADINGS = {
     "accelerator_count": "count",
     "accelerator_memory_gib": "GiB each",
 }
-# on a narrow terminal texts fold at these widths, and no column vanishes
-_NARROWEST = {"provider": 5, "region": 7, "instance_type": 11, "purchase": 6, "accelerator": 8}
 # what a spreadsheet takes for the start of a formula
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Offers = Sequence[Mapping[str, Any]]
 
 
-def table(offers: Offers, columns: Sequence[str] = COLUMNS) -> Table:
+def table(offers: Offers, columns: Sequence[str] = COLUMNS, width: int = 120) -> Table:
     """A table for the terminal; an unknown is ``?``, no accelerator is empty.
 
-    An accelerator and its count, where they stand side by side, share a column.
+    An accelerator and its count, where they stand side by side, share a column. Texts fold where
+    the table is wider than ``width``; where that is not enough it stays wider: nothing is cut off.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    shared = ("accelerator", "accelerator_count") in pairwise(columns)
-    shown = [name for name in columns if not (shared and name == "accelerator_count")]
+    shown, rows = _cells(offers, columns)
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in shown:
+    for name, wide in zip(shown, _widths(shown, rows, width), strict=True):
         number = BY_NAME[name].kind == "number"
         made.add_column(
             _HEADINGS.get(name, name),
             justify="right" if number else "left",
-            no_wrap=number,
             overflow="fold",
-            min_width=_widest(offers, name) if number else _NARROWEST.get(name, 6),
+            width=wide,
         )
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def _cells(offers: Offers, columns: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    shared = ("accelerator", "accelerator_count") in pairwise(columns)
+    shown = [name for name in columns if not (shared and name == "accelerator_count")]
+    rows = []
     for offer in offers:
         cells = {name: cell(offer, name) for name in columns}
         if shared and cells["accelerator"]:
             cells["accelerator"] = f"{cells['accelerator_count']}× {cells['accelerator']}"
         elif shared:
             cells["accelerator"] = cells["accelerator_count"]
-        made.add_row(*(Text(cells[name]) for name in shown))
-    return made
+        rows.append([cells[name] for name in shown])
+    return shown, rows
 
 
-def _widest(offers: Offers, name: str) -> int:
-    return max(len(text) for text in (_HEADINGS.get(name, name), *(cell(o, name) for o in offers)))
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    headings = [_HEADINGS.get(name, name) for name in columns]
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    texts = [i for i, name in enumerate(columns) if BY_NAME[name].kind != "number"]
+    # two blanks between columns, one at each end
+    while sum(widths) + 2 * len(widths) > width and texts:
+        widest = max(texts, key=widths.__getitem__)
+        if widths[widest] <= NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
 
 
 def markdown(offers: Offers, columns: Sequence[str] = COLUMNS) -> str:
@@ -108,6 +125,8 @@ def cell(offer: Mapping[str, Any], name: str) -> str:
         return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
     if name == "accelerator_count" and not offer.get("accelerator"):
         return ""
+    if name == "accelerator_count" and value < 1:
+        return str(Fraction(value).limit_denominator(24))
     if name == "price_per_hour":
         return f"{value:,.4f}" if value >= 0.01 else f"{value:.3g}"
     return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"

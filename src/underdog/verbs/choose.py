@@ -153,6 +153,8 @@ def _request(options: Options) -> Request:
     ]
     if not options.nodes or any(count < 1 for count in options.nodes):
         problems.append(f"The numbers of nodes must be 1 or more, not {list(options.nodes)}.")
+    if options.limit < 1:
+        problems.append(f"--limit must be 1 or more, not {options.limit}.")
     if not 0 <= options.tolerance < 1:
         problems.append(f"--tolerance must be a share such as 10%, not {options.tolerance}.")
     if options.samples is None:
@@ -179,7 +181,7 @@ def _request(options: Options) -> Request:
         deadline_hours=None if seconds is None else seconds / 3600,
         budget=options.budget,
         machines=tuple(sorted(set(options.nodes))),
-        stacks=options.software,
+        stacks=tuple(options.software) if options.software else None,
         all_regions=options.all_regions,
         limit=options.limit,
     )

@@ -152,13 +152,11 @@ def measure(
         price: USD per hour of this machine; that of its instance type by default.
         store: URL or path; ``$UNDERDOG_STORE``, else the user's data folder by default.
 
-    Returns:
-        The trials, in the order of the knobs' values; fewer where the user interrupted.
+    Returns the trials in the order of the knobs' values; fewer where the user interrupted.
 
     Raises:
         UsageError: a value that cannot be taken, or a command that cannot be started.
-        MeasureError: the run could not be observed.
-        StoreError: the store cannot be opened or written.
+        MeasureError, StoreError: the run cannot be observed, or the store not written.
     """
     return measure_all(
         Settings(

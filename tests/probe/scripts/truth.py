@@ -36,6 +36,7 @@ class Truth:
             "skipped": self.skipped,
             "rate": rate,
             "pauses": self.pauses,
+            "ends": self.ends,
         }
         # one write, for several ranks share the pipe
         os.write(1, (json.dumps(line) + "\n").encode())

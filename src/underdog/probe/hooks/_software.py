@@ -55,20 +55,16 @@ def processors() -> float:
 
 def _quotas(root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> list[float]:
     """Processor quotas of this process's cgroup and those above it, version 1 and 2."""
-    paths = {("", "/"), ("cpu", "/")}
+    folders = {root, os.path.join(root, "cpu")}
     for line in _read(own).splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3 and parts[1] in ("", "cpu", "cpu,cpuacct"):
-            paths.add((parts[1], parts[2]))
-    quotas = []
-    for controller, path in paths:
-        steps = [p for p in path.split("/") if p]
-        for depth in range(len(steps) + 1):
-            folder = os.path.join(root, controller, *steps[:depth])
-            quota = _quota(folder)
-            if quota is not None:
-                quotas.append(quota)
-    return quotas
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers == "" or "cpu" in controllers.split(","):
+            folder = os.path.join(root, "cpu" if controllers else "")
+            for step in path.split("/"):
+                folder = os.path.join(folder, step)
+                folders.add(os.path.normpath(folder))
+    known = (_quota(folder) for folder in sorted(folders))
+    return [quota for quota in known if quota is not None]
 
 
 def _quota(folder: str) -> float | None:

@@ -107,6 +107,7 @@ class StepWatch:
         self._apart: Any = None  # gradients and updates come from different calls
         self._steps = 0
         self._ended = self._lasted = 0.0  # of the last step: its end, its seconds
+        self._trained: set[Workload] = set()  # kept alive: the leader is known by identity
         self._gap: dict[Workload, list[float]] = {}
         self._eager = Workload(self, False)
         self.profiler = Profiler(jax, recorder, self.frames)
@@ -200,6 +201,7 @@ class StepWatch:
             entry[1] += 1
             return
         self._thread = threading.get_ident()
+        self._trained.add(workload)
         self.recorder.begin(start)
         samples = None
         if workload.gradients:

@@ -39,7 +39,7 @@ def empty_like(torch: Any, described: Any) -> Any:
     return made.requires_grad_() if requires_grad else made
 
 
-class _Bounded(dict[int, Any]):
+class _Bounded(dict):  # type: ignore[type-arg]  # Python 3.8 has no dict[…] here
     """The memo of a deep copy; too many objects end it."""
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -74,7 +74,7 @@ def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
     what moves if nothing is fused and nothing stays in a cache, so it is an upper estimate.
 
     Raises (inside the counted code):
-        OutOfTimeError: ``time.perf_counter()`` passed ``deadline``.
+        OutOfTimeError: ``time.process_time()`` passed ``deadline``.
     """
     from torch.utils import _python_dispatch
 
@@ -96,7 +96,7 @@ def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
             # An exception raised under prim.device would abort the interpreter.
             if func.namespace == "prim":
                 return func(*args, **kwargs)
-            if time.perf_counter() > deadline:
+            if time.process_time() > deadline:
                 raise OutOfTimeError
             packet = func._overloadpacket
             if packet not in table:

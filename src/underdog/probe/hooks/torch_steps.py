@@ -34,6 +34,7 @@ class StepLeader:
         self._leader: Any = None
         self._in_row = 0  # steps of the leader with no other's in between
         self._others: list[int] = []  # that stepped since the leader did
+        self._followers: set[int] = set()  # after which the leader went on
         self._kept: Cut | None = None  # a step of another that may turn out to be a step
 
     def stepped(self, optimizer: Any, end: float, skipped: bool = False) -> None:
@@ -41,16 +42,17 @@ class StepLeader:
         leader = self._leader() if self._leader is not None else None
         if leader is optimizer:
             self._in_row = 1 if self._others else self._in_row + 1
+            self._followers.update(self._others)
             self._lead(end, skipped, merge=True)
         elif leader is None:
             self._follow(optimizer, 1)
             self._lead(end, skipped, merge=False)
         elif id(optimizer) in self._others:
-            alone = self._kept is not None
-            self._follow(optimizer, 2 if alone else 1)
+            self._follow(optimizer, 2 if self._kept is not None else 1)
             self._lead(end, skipped, merge=False)
         else:
-            if self._in_row > 1 and not self._others:
+            alone = self._in_row > 1 and not self._others
+            if alone and id(optimizer) not in self._followers:
                 self._kept = (end, *self._cut(), skipped)
             self._others.append(id(optimizer))
 
