@@ -1,10 +1,11 @@
 """How often the 95 % interval holds the truth, and what bias the cut of the warm-up leaves.
 
-    python benchmarks/intervals.py [--repeats 400] [--only coverage|warmup|sequential|speed]
+    python benchmarks/intervals.py [--repeats 200] [--only coverage|warmup|sequential|speed]
 
 All series are synthetic, with a known mean and from one seed, and go through the same
 ``throughput`` that a run goes through, the search for warm-up included. Steps take 0.1 s with a
-standard deviation of 5 % unless a row says otherwise.
+standard deviation of 5 % unless a row says otherwise. A coverage from 200 repeats has itself a
+standard error of 1.5 %: a cell at 92 or 98 % is no finding; --repeats 1000 tells more.
 """
 
 from __future__ import annotations
@@ -126,6 +127,7 @@ NOISES: dict[str, Noise] = {
     "every 100th slow": periodic(100),
     "1 % outliers": outliers(0.01),
 }
+# The last rows ask for more than can be: where no rare long step was seen, its share is not known.
 LENGTHS = (50, 100, 200, 500, 1000, 5000)
 # the band is asked for there: the whole of φ from 0 to 0.9, and what is no harder
 BANDED = tuple(NOISES)[:9]
@@ -271,7 +273,7 @@ def sequential(
     rng = np.random.default_rng(seed)
     held, steps, near = 0, [], 0
     for _ in range(repeats):
-        seconds = np.maximum(STEP * (1 + spread * noise(rng, 3000)), STEP / 100)
+        seconds = np.maximum(STEP * (1 + spread * noise(rng, 1500)), STEP / 100)
         result = stopped(seconds, 0.02, agreeing)
         rate = result.samples_per_second
         assert rate is not None
@@ -322,7 +324,7 @@ def print_sequential(repeats: int) -> None:
     """Coverage where the run is ended as soon as it looks precise."""
     print(f"Ended at 2 %, three looks in a row: coverage and steps, of {repeats}")
     for name in ("AR(1) φ=0.0", "AR(1) φ=0.5", "AR(1) φ=0.9", "MA(20)", "lognormal σ=1"):
-        for spread in (0.05, 0.15, 0.3):
+        for spread in (0.05, 0.1):
             held, steps, near = sequential(NOISES[name], spread, repeats)
             print(
                 f"  {name:18} sd {spread:4.0%}: covers {held:6.1%}, {steps:6.0f} steps, "
@@ -348,13 +350,13 @@ def print_speed() -> None:
 def main() -> None:
     """All tables, or one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--only", choices=("coverage", "warmup", "sequential", "speed"))
     given = parser.parse_args()
     tables = {
         "coverage": lambda: print_coverage(given.repeats),
         "warmup": lambda: print_warmup(max(1, given.repeats // 10)),
-        "sequential": lambda: print_sequential(max(1, given.repeats // 8)),
+        "sequential": lambda: print_sequential(max(1, given.repeats // 3)),
         "speed": print_speed,
     }
     began = time.perf_counter()

@@ -186,7 +186,7 @@ class Software:
 class Profile:
     """What the workload asks of any machine, per rank. The input of prediction.
 
-    ``flops_per_sample`` counts forward, backward and optimizer once, 2 per multiply-add.
+    ``flops_per_sample`` counts forward and backward, 2 per multiply-add; not the optimizer.
     """
 
     flops_per_sample: float | None = None

@@ -65,7 +65,7 @@ def test_the_interval_holds_the_truth(phi: float, n: int) -> None:
 def test_the_interval_is_little_wider_than_it_must_be() -> None:
     rng = np.random.default_rng(0)
     widths = []
-    for _ in range(20):
+    for _ in range(60):
         rate = rate_of(throughput(make(0.1 + 0.005 * rng.standard_normal(1000))))
         widths.append((rate.high - rate.low) / 2 / rate.value)
     assert np.median(widths) == pytest.approx(1.96 * 0.05 / math.sqrt(1000), rel=0.15)

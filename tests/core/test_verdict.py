@@ -60,9 +60,7 @@ def test_the_accelerator_by_its_readings_alone() -> None:
     assert bound_by(PHASES, busy, ON_GPU, GPU).bound == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("cores", "bound"), [(1.0, "launch"), (15.5, "cpu"), (0.3, "unknown")]
-)
+@pytest.mark.parametrize(("cores", "bound"), [(1.0, "launch"), (15.5, "cpu"), (0.3, "unknown")])
 def test_an_accelerator_that_waits(cores: float, bound: str) -> None:
     usage = {"accelerator_utilization": 0.3, "accelerators_busy": 1.0, "cores": cores}
     assert bound_by(PHASES, usage, ON_GPU, GPU).bound == bound

@@ -14,7 +14,7 @@ from underdog.core.warmup import find_warmup
 Floats = NDArray[np.float64]
 
 SHAPES: dict[str, Callable[[Floats], Floats]] = {
-    "none": lambda t: np.ones_like(t),
+    "none": np.ones_like,
     "first step 1000×": lambda t: np.where(t == 0, 1000.0, 1.0),
     "settling": lambda t: 1 + 3 * np.exp(-t / 0.02),
     "slow settling": lambda t: 1 + np.exp(-t / 0.05),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -75,7 +76,10 @@ def print_json(value: Any) -> None:
     """Print a record, or a list or dict of records, as JSON; NaN and infinity become null."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except UnicodeEncodeError:  # a command line may hold bytes that are no UTF-8; escape those
+        text = json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
     sys.stdout.write(text + "\n")
 
 

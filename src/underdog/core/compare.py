@@ -42,7 +42,9 @@ def from_repeats(values: Sequence[float]) -> tuple[Estimate | None, list[Caveat]
     single value has no interval of its own: it gets ±5 % and a caveat. Values that are not
     positive and finite, or beyond any machine, are passed over; None where there is no other.
     """
-    rates = np.array([v for v in values if math.isfinite(v) and SMALLEST < v < LARGEST], dtype=float)
+    rates = np.array(
+        [v for v in values if math.isfinite(v) and SMALLEST < v < LARGEST], dtype=float
+    )
     if not len(rates):
         return None, []
     found = []

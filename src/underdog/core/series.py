@@ -66,7 +66,8 @@ class Series:
     @property
     def seconds(self) -> Floats:
         """Of each step, pauses inside it included; shape (n,)."""
-        return self.end - self.start
+        with np.errstate(invalid="ignore", over="ignore"):  # of times that are no numbers
+            return self.end - self.start
 
     def cut(self, begin: int, end: int | None = None) -> Series:
         """The steps from ``begin`` up to before ``end``; all pauses stay."""
@@ -92,6 +93,7 @@ class Series:
         spans = _union([p for p in self.pauses if wanted is None or p[0] in wanted])
         if not len(spans) or not len(self):
             return np.zeros(len(self))
+        spans = np.clip(spans, self.start.min(), self.end.max())
         edges = spans.ravel()
         paused = np.concatenate(([0.0], np.cumsum(spans[:, 1] - spans[:, 0])))
         paused = np.repeat(paused, 2)[1:-1]

@@ -131,9 +131,10 @@ def _hardware_row(
 def _reference(found: Evidence) -> Reference:
     assert found.estimate is not None
     trial = found.trials[-1]
-    return Reference(
-        found.estimate, trial.profile, _used(trial), trial.bound_by in ("data", "cpu", "launch")
-    )
+    accelerated = trial.profile is not None and bool(trial.profile.uses_accelerator)
+    # where the processor itself does the training, its computation is no hold-up of the host
+    hold_ups = ("data", "cpu", "launch") if accelerated else ("data",)
+    return Reference(found.estimate, trial.profile, _used(trial), trial.bound_by in hold_ups)
 
 
 def _used(trial: Trial) -> int | None:

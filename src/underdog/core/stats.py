@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from underdog.core import caveats as doubts
 from underdog.core.caveats import caveat
-from underdog.core.interval import MeanError, mean_error
+from underdog.core.interval import ROUNDING, MeanError, mean_error
 from underdog.core.series import PHASES, Series
 from underdog.core.warmup import COMPILATION, find_warmup
 from underdog.model import Caveat, Estimate, Measurement
@@ -24,6 +24,8 @@ OWN_PAUSES = ("profile",)  # what underdog itself adds; no rate counts it
 FEWEST_EFFECTIVE = 5.0
 FEWEST_STEPS = 20
 KNOWN_SHARE = 0.95  # of steps whose samples must be known for a rate
+MOST_SAMPLES = 1e15  # of a step: beyond, they were not counted
+LONGEST = 1e9  # seconds of a step, thirty years: beyond, a clock is wrong
 WIDEST = 100.0  # a bound is at most so many times off the mean: an interval stays finite
 # Half-width over mean: offers differ by less than a tenth so often that a wider interval ranks few.
 HIGH_VARIANCE = 0.10
@@ -93,6 +95,10 @@ def throughput(series: Series) -> Throughput:
     steps = len(series)
     if not steps:
         return Throughput(caveats=[caveat("too_few_steps", "No step was seen.")])
+    told = (series.samples >= 0) & (series.samples < MOST_SAMPLES)
+    series = (
+        series if told.all() else replace(series, samples=np.where(told, series.samples, np.nan))
+    )
     clean, found = _usable(series)
     if not len(clean):
         found.append(caveat("too_few_steps", "No step was seen from its start to its end."))
@@ -125,12 +131,12 @@ def throughput(series: Series) -> Throughput:
 
 
 def _usable(series: Series) -> tuple[Series, list[Caveat]]:
-    """The steps whose times can be: finite, and not backwards.
+    """The steps whose times can be: not backwards, and shorter than a life.
 
     A first step of no length is one whose start was not seen; it is left out without a word.
     """
     seconds = series.seconds
-    good = np.isfinite(seconds) & (seconds >= 0)
+    good = (seconds >= 0) & (seconds < LONGEST)
     odd = ~good | (seconds == 0)
     good[0] &= seconds[0] != 0
     odd[0] &= seconds[0] != 0
@@ -139,8 +145,8 @@ def _usable(series: Series) -> tuple[Series, list[Caveat]]:
         found.append(
             caveat(
                 "clock_problem",
-                f"{int(odd.sum())} of {len(series)} steps took no time, or ended before they "
-                "began.",
+                f"{int(odd.sum())} of {len(series)} steps took no time, ended before they "
+                "began, or never ended.",
             )
         )
     return (series if good.all() else series.select(good)), found
@@ -173,7 +179,9 @@ def _rate(amount: Floats, seconds: Floats) -> tuple[Estimate | None, MeanError |
     total, elapsed = float(amount.sum()), float(seconds.sum())
     if len(seconds) < 3 or not (0 < total < math.inf and 0 < elapsed < math.inf):
         return None, None
-    error = mean_error(seconds - amount * (elapsed / total))
+    beyond = seconds - amount * (elapsed / total)
+    beyond[np.abs(beyond) < ROUNDING * float(seconds.max())] = 0.0
+    error = mean_error(beyond)
     rate = _finite(total / elapsed)
     if error is None or rate is None:
         return None, error
@@ -201,9 +209,10 @@ def _pauses(series: Series) -> dict[str, float]:
 
 def _phase_shares(kept: Series, steady: Floats) -> dict[str, float]:
     """Shares of the step time; what no phase claims is ``other``. Empty where none was seen."""
-    seconds = np.maximum(kept.phases.sum(axis=0), 0.0)
-    if not 0 < float(seconds.sum()) < math.inf:
-        return {}
+    with np.errstate(invalid="ignore", over="ignore"):
+        seconds = np.maximum(kept.phases.sum(axis=0), 0.0)
+        if not 0 < float(seconds.sum()) < math.inf:
+            return {}
     whole = max(float(steady.sum()), float(seconds.sum()))
     shares = {name: float(s) / whole for name, s in zip(PHASES, seconds, strict=True)}
     return shares | {"other": max(0.0, 1.0 - sum(shares.values()))}

@@ -102,6 +102,7 @@ def _enumerated(enumerate_batches: Any, watch: TrainWatch) -> Any:
         for begin, end, batches in enumerate_batches(iterator):
             watch.position = (iterator, begin, end)
             yield begin, end, batches
+            watch.drain(LOOKAHEAD)  # the callbacks have run, and may have waited for the outputs
 
     return enumerated
 
