@@ -18,7 +18,8 @@ demo: $(VENV)/.base
 	  $(BIN)/pip install --quiet --constraint constraints.txt torch; }
 	@mkdir -p $(DEMO)
 	$(BIN)/underdog measure --for 60s -- $(TRAINER) examples/train_gpt.py
-	$(BIN)/underdog choose --output $(DEMO)/decision.json
+	$(BIN)/underdog choose
+	@$(BIN)/underdog choose --json --output $(DEMO)/decision.json
 	@echo "The decision, as data: $(DEMO)/decision.json"
 
 test: lint

@@ -191,8 +191,8 @@ class Choice:
     def test_next(self, count: int = 3) -> list[dict[str, Any]]:
         """The few machines whose test may gain the most.
 
-        The gain is over the best measured offer; where none has a known utility, over what the
-        safest of the predictions promises at least.
+        The gain is over the best measured offer; where none can be ranked, over what the safest
+        of the predictions promises at least. ``against`` says which of the two, and its value.
         """
         groups, sign = self.groups, self.request.utility.first.sign
         found = [i for i in self.ranked if groups["source"][i] == "predicted"]
@@ -200,8 +200,8 @@ class Choice:
             return []
         untested = np.array(found)
         value, low, high = ends = [groups[name][untested] for name in ("u", "u_low", "u_high")]
-        safest = low.max() if sign > 0 else high.min()
-        best = self.winner.value if self.winner else float(safest)
+        against = self._against(untested, low if sign > 0 else high, sign)
+        best = float(against["value"])
         gain = next_tests.expected_gain(value, low, high, best=best, sign=sign)
         cost = groups["price"][untested] * next_tests.TEST_MINUTES / 60
         family = [str(groups["family"][i]) for i in untested]
@@ -209,12 +209,22 @@ class Choice:
             {
                 "offer": groups["offer"][untested[i]],
                 "expected_gain": float(gain[i]),
+                "against": against,
                 "minutes": next_tests.TEST_MINUTES,
                 "dollars": None if np.isnan(cost[i]) else float(cost[i]),
                 "predicted": _interval([float(end[i]) for end in ends]),
             }
             for i in next_tests.diverse(gain, cost, family, count)
         ]
+
+    def _against(self, untested: Any, worst: Any, sign: int) -> dict[str, Any]:
+        """What a test must beat: the best measured offer, else the worst case of the surest."""
+        if self.winner is not None:
+            won = self.winner
+            return {"offer": won.name, "source": "measured", "value": won.value}
+        surest = int(np.argmax(sign * worst))
+        name = self.groups["offer"][untested[surest]]
+        return {"offer": name, "source": "predicted", "value": float(worst[surest])}
 
 
 def _interval(ends: Sequence[float | None]) -> dict[str, float] | None:

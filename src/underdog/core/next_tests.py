@@ -30,8 +30,8 @@ def expected_gain(value: Floats, low: Floats, high: Floats, *, best: float, sign
     if not best > 0:
         return _normal_gain(value, low, high, best, sign)
     with np.errstate(invalid="ignore", divide="ignore"):
-        sigma = np.log(high / low) / (2 * _Z95)
-        center = np.log(high * low) / 2
+        sigma = (np.log(high) - np.log(low)) / (2 * _Z95)
+        center = (np.log(high) + np.log(low)) / 2
         # a cost to be beaten from below is a benefit of 1 / cost
         center, level = (center, math.log(best)) if sign > 0 else (-center, -math.log(best))
         z = (center - level) / sigma

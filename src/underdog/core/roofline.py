@@ -19,16 +19,16 @@ from underdog.model import Profile
 
 Floats = NDArray[np.float64]
 
-# the column of the peak rate for each number format, as frameworks spell the format
-PEAK_COLUMNS = {
-    "float64": "fp64_tflops",
-    "float32": "fp32_tflops",
-    "tfloat32": "tf32_tflops",
-    "float16": "fp16_tflops",
-    "bfloat16": "bf16_tflops",
-    "float8": "fp8_tflops",
-    "int8": "int8_tops",
+# the framework's name of a number format -> the catalog's
+FORMATS = {
+    "float64": "fp64",
+    "float32": "fp32",
+    "tf32": "tf32",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float8": "fp8",
 }
+PEAK_COLUMNS = {name: f"{short}_tflops" for name, short in FORMATS.items()} | {"int8": "int8_tops"}
 
 NUMBERS = (
     "vcpus",

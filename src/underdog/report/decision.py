@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections.abc import Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -15,9 +15,10 @@ from rich.text import Text
 
 from underdog.core.metrics import METRICS
 from underdog.model import Decision
+from underdog.report import ranking
+from underdog.report.measurement import shown
+from underdog.report.ranking import MEASURED, PREDICTED, machine_name
 
-MEASURED, PREDICTED = "●", "○"
-WIDE = 100  # columns from which the table shows more
 _JOB_METRICS = ("hours_to_train", "dollars_to_train")
 _CAUSES = {
     ("untested", "predicted"): "untested, predicted",
@@ -56,6 +57,7 @@ def interval(metric: dict[str, float] | None, predicted: bool) -> str:
 
 def decision_report(decision: Decision, width: int = 120) -> RenderableType:
     """Everything worth a look about a decision, for a terminal of that width."""
+    decision = harmless(decision)
     parts: list[RenderableType] = [headline(decision)]
     if decision.ranking:
         parts += [Text(""), ranking_table(decision, width), _legend(decision)]
@@ -73,6 +75,20 @@ def decision_report(decision: Decision, width: int = 120) -> RenderableType:
             parts.append(Text(f"! and {more} more caveats in --json", style="yellow"))
     parts += [Text(""), _footing(decision)]
     return Group(*parts)
+
+
+def harmless(value: Any) -> Any:
+    """A decision, or a part of one, with what a terminal would obey in its texts spelled out."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, list):
+        return [harmless(item) for item in value]
+    if isinstance(value, dict):
+        return {name: harmless(item) for name, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: harmless(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **parts)
+    return value
 
 
 def headline(decision: Decision) -> Text:
@@ -107,7 +123,7 @@ def _best(decision: Decision, best: dict[str, Any]) -> Text:
         text.append(": their intervals overlap. More or longer trials would tell them apart.")
         return text
     text.append("Best measured: ", style="bold green")
-    text.append(_name(best), style="bold")
+    text.append(machine_name(best), style="bold")
     price = best["offer"]["price_per_hour"]
     where = f"{best['offer']['zone'] or best['offer']['region']}, {best['offer']['purchase']}"
     cost = f", ${number(price)} an hour" if price else ""
@@ -122,7 +138,7 @@ def _maybe_better(decision: Decision, best: dict[str, Any] | None) -> list[str]:
     sign = 1 if decision.better == "higher" else -1
     bar = sign * best["utility"]["value"]
     guesses = [e for e in decision.ranking if e["source"] != "measured"]
-    ahead = [_name(e) for e in guesses if sign * e["utility"]["value"] > bar]
+    ahead = [machine_name(e) for e in guesses if sign * e["utility"]["value"] > bar]
     return list(dict.fromkeys(ahead))[:3]
 
 
@@ -138,24 +154,8 @@ def nearest_miss(decision: Decision) -> str:
 
 def ranking_table(decision: Decision, width: int) -> Table:
     """The ranking; predicted offers are dim and carry a hollow mark."""
-    wide, names = width >= WIDE, _columns(decision)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    # only names and places give way on a narrow terminal, never a figure
-    names_width, place_width = (28, 21) if wide else (26, 17)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("machine", no_wrap=True, overflow="ellipsis", max_width=names_width)
-    if wide:
-        table.add_column("accelerator", no_wrap=True, overflow="ellipsis", max_width=15)
-    table.add_column("where", no_wrap=True, overflow="ellipsis", max_width=place_width)
-    table.add_column("$/h", justify="right", no_wrap=True)
-    for name in names if wide else names[:1]:
-        table.add_column(_title(decision, name), justify="right", no_wrap=True)
-    for entry in decision.ranking:
-        table.add_row(
-            *_cells(entry, names if wide else names[:1], wide),
-            style="" if entry["source"] == "measured" else "dim",
-        )
-    return table
+    metrics = [ranking.Metric(name, _title(decision, name)) for name in _columns(decision)]
+    return ranking.table(decision.ranking, metrics, interval, number, width)
 
 
 def _columns(decision: Decision) -> list[str]:
@@ -178,29 +178,6 @@ def _unit(decision: Decision) -> str:
     return decision.utility if len(decision.utility) <= 24 else "utility"
 
 
-def _cells(entry: dict[str, Any], names: Sequence[str], wide: bool) -> list[Text]:
-    offer, predicted = entry["offer"], entry["source"] != "measured"
-    mark = PREDICTED if predicted else MEASURED
-    front = " ◆" if entry["pareto"] else ""
-    place = offer["zone"] or offer["region"]
-    more = f" +{entry['other_regions']}" if entry["other_regions"] else ""
-    spot = "" if offer["purchase"] == "on-demand" else f"{offer['purchase']} "
-    price = offer["price_per_hour"]
-    cells = [Text(str(entry["rank"])), Text(f"{mark} {_name(entry)}{front}")]
-    if wide:
-        count = offer["accelerator_count"] or 0
-        cells.append(Text(f"{count:g}× {offer['accelerator']}" if count else "–"))
-    cells.append(Text(f"{spot}{place}{more}"))
-    cells.append(Text(number(price * entry["nodes"]) if price else "unknown"))
-    return cells + [Text(interval(entry[name], predicted)) for name in names]
-
-
-def _name(entry: dict[str, Any]) -> str:
-    offer = entry["offer"]
-    many = f"{entry['nodes']} × " if entry["nodes"] > 1 else ""
-    return f"{many}{offer['provider']} {offer['instance_type']}"
-
-
 def _legend(decision: Decision) -> Text:
     parts = [f"{MEASURED} measured", f"{PREDICTED} predicted (~)", "(95 % interval)"]
     if any(e["pareto"] for e in decision.ranking):
@@ -212,6 +189,10 @@ def _legend(decision: Decision) -> Text:
 
 def _test_next(decision: Decision) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2), show_header=False)
+    # names are there to be pasted: they fold, and are never cut
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
     for entry in decision.test_next:
         cost = entry["dollars"]
         table.add_row(
@@ -219,23 +200,39 @@ def _test_next(decision: Decision) -> RenderableType:
             Text(_gain(entry["expected_gain"])),
             Text(f"{entry['minutes']:g} min, " + (f"${number(cost)}" if cost else "price unknown")),
         )
-    return Group(Text("Test next", style="bold"), Padding(table, (0, 0, 0, 2)))
+    return Group(_bar(decision), Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def _bar(decision: Decision) -> Text:
+    """The title of what to test next, with what the gain is counted against."""
+    against = decision.test_next[0]["against"]
+    name, value = against["offer"], f"{number(against['value'])} {_unit(decision)}"
+    text = Text("Test next", style="bold")
+    if against["source"] == "measured":
+        said = f", and keep the better one: the gain on average over {name}, measured at {value}"
+    else:
+        said = (
+            ", for no measured machine can be ranked: the gain on average over the surest guess, "
+            f"{name}, at the bad end of its interval, {value}"
+        )
+    return text.append(f"{said}:", style="not bold")
 
 
 def _gain(gain: float) -> str:
     if gain < 1:
-        return f"expected gain {gain:.0%}"
+        return f"expected {gain:.0%} better"
     return f"expected {number(1 + gain, 2)} times as good"
 
 
 def _funnel(decision: Decision) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2), show_header=False)
-    table.add_column(justify="right")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
     for line in decision.funnel:
         words = _CAUSES.get((line["verdict"], line["cause"]), f"out: {line['cause']}")
         table.add_row(Text(f"{line['offers']:,}"), Text(words))
     title = f"{decision.candidates:,} candidates"
-    return Group(Text(title, style="bold"), Padding(table, (0, 0, 0, 2)))
+    return Group(Text(title, style="bold"), Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def _footing(decision: Decision) -> Text:
@@ -276,6 +273,7 @@ def to_csv(decision: Decision) -> str:
 
 def to_markdown(decision: Decision) -> str:
     """The headline and the ranking as a Markdown table."""
+    decision = harmless(decision)
     names = _columns(decision)
     titles = ["rank", "offer", "source", "$/h", *(_title(decision, n) for n in names), "front"]
     lines = [_escaped(headline(decision).plain), ""]

@@ -15,6 +15,7 @@ from typing import Any
 
 from underdog import catalog
 from underdog.catalog import facts
+from underdog.core.roofline import FORMATS
 from underdog.core.verdict import Peaks
 from underdog.errors import StoreError, UnderdogError, UsageError
 from underdog.measure.collect import conclude
@@ -38,15 +39,6 @@ from underdog.store.owner import current_owner
 SECONDS = 300.0
 PRECISION = 0.02
 TIMEOUT = 120.0
-# the framework's name of a number format -> the catalog's
-FORMATS = {
-    "float64": "fp64",
-    "float32": "fp32",
-    "tfloat32": "tf32",
-    "tf32": "tf32",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-}
 PRICE_UNKNOWN = "this machine is of no known instance type; give its price with --price"
 
 

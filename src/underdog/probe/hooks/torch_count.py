@@ -65,13 +65,42 @@ def _cudnn_rnn(per_weight: int) -> Any:
     return count
 
 
-def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
-    """A dispatch mode that sums what runs under it.
+class Tally:
+    """The sum of what operations did.
 
-    Its ``flops`` and ``traffic_bytes`` are totals; ``formats`` is flops by number format;
+    ``flops`` and ``traffic_bytes`` are totals; ``formats`` is flops by number format;
     ``operations`` maps (operator, argument signature) of the counted operators to
     ``[calls, flops]``. ``traffic_bytes`` adds the bytes of every operator's inputs and outputs:
     what moves if nothing is fused and nothing stays in a cache, so it is an upper estimate.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self.table = formulas(torch)
+        self.flops = 0
+        self.traffic_bytes = 0
+        self.formats: dict[str, float] = {}
+        self.operations: dict[Any, list[float]] = {}
+
+    def count(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        """Add one call of an operator."""
+        torch, packet = self._torch, func._overloadpacket
+        inputs = tensors_in(torch, (args, kwargs))
+        if packet in self.table:
+            flops = self.table[packet](*args, **kwargs, out_val=out)
+            self.flops += flops
+            name = number_format(torch, inputs)
+            self.formats[name] = self.formats.get(name, 0) + flops
+            key = (packet.__name__, signature(torch, args))
+            entry = self.operations.setdefault(key, [0, 0])
+            entry[0] += 1
+            entry[1] += flops
+        if not getattr(func, "is_view", False) and inputs:
+            self.traffic_bytes += sum(map(bytes_of, inputs + tensors_in(torch, out)))
+
+
+def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
+    """A dispatch mode that adds what runs under it to its ``tally``.
 
     Raises (inside the counted code):
         OutOfTimeError: ``time.process_time()`` passed ``deadline``.
@@ -79,15 +108,11 @@ def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
     from torch.utils import _python_dispatch
 
     dispatch_mode: Any = _python_dispatch.TorchDispatchMode
-    table = formulas(torch)
 
     class OperationCounter(dispatch_mode):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.flops = 0
-            self.traffic_bytes = 0
-            self.formats: dict[str, float] = {}
-            self.operations: dict[Any, list[float]] = {}
+            self.tally = Tally(torch)
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -98,30 +123,14 @@ def operation_counter(torch: Any, deadline: float = float("inf")) -> Any:
                 return func(*args, **kwargs)
             if time.process_time() > deadline:
                 raise OutOfTimeError
-            packet = func._overloadpacket
-            if packet not in table:
+            if func._overloadpacket not in self.tally.table:
                 with self:
                     parts = func.decompose(*args, **kwargs)
                 if parts is not NotImplemented:
                     return parts
             out = func(*args, **kwargs)
-            self.count(packet, func, args, kwargs, out)
+            self.tally.count(func, args, kwargs, out)
             return out
-
-        def count(self, packet: Any, func: Any, args: Any, kwargs: Any, out: Any) -> None:
-            inputs = tensors_in(torch, (args, kwargs))
-            if packet in table:
-                flops = table[packet](*args, **kwargs, out_val=out)
-                self.flops += flops
-                name = number_format(torch, inputs)
-                self.formats[name] = self.formats.get(name, 0) + flops
-                entry = self.operations.setdefault(
-                    (packet.__name__, signature(torch, args)), [0, 0]
-                )
-                entry[0] += 1
-                entry[1] += flops
-            if not getattr(func, "is_view", False) and inputs:
-                self.traffic_bytes += sum(map(bytes_of, inputs + tensors_in(torch, out)))
 
     return OperationCounter()
 

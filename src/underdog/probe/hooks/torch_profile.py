@@ -277,13 +277,14 @@ def _count(torch: Any, calls: Any) -> dict[str, Any]:
                 module = copies[id(call.module)] = copy_without_data(torch, call.module, fake)
             counter = operation_counter(torch, deadline)
             forward, saved = _run(torch, call, module, counter)
-            total["flops"] += counter.flops * call.times
+            tally = counter.tally
+            total["flops"] += tally.flops * call.times
             total["forward_flops"] += forward * call.times
-            total["traffic_bytes"] += counter.traffic_bytes * call.times
+            total["traffic_bytes"] += tally.traffic_bytes * call.times
             total["activation_bytes"] += saved
-            for name, flops in counter.formats.items():
+            for name, flops in tally.formats.items():
                 total["formats"][name] = total["formats"].get(name, 0) + flops * call.times
-            for key, (times, flops) in counter.operations.items():
+            for key, (times, flops) in tally.operations.items():
                 entry = total["operations"].setdefault(key, [0, 0])
                 entry[0] += times * call.times
                 entry[1] += flops * call.times
@@ -327,7 +328,7 @@ def _run(torch: Any, call: Any, module: Any, counter: Any) -> tuple[int, int]:
             for kind, dtype in call.autocast:
                 casts.enter_context(torch.autocast(kind, dtype=dtype, enabled=True))
             out = module(*args, **kwargs)
-        forward, saved = counter.flops, sum(size for size, _ in kept.values())
+        forward, saved = counter.tally.flops, sum(size for size, _ in kept.values())
         kept.clear()
         ends = [t for t in _outputs(torch, out) if t.requires_grad and t.is_floating_point()]
         if call.grad and ends:
