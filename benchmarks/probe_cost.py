@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from underdog.measure import injection
+from underdog.measuring import injection
 
 STEP_SECONDS = 0.005
 
@@ -84,6 +84,7 @@ import json, sys, time
 import torch
 from underdog_probe import startup
 from underdog_probe.hooks.torch_observer import Observer
+from underdog_probe.hooks.torch_tap import Tap
 
 class Nothing:
     training = True
@@ -91,23 +92,23 @@ class Nothing:
 batch = (torch.zeros(32, 8), torch.zeros(32, 1))
 clock = time.thread_time  # others on the machine are not the hooks' cost
 recorder = startup.recorder()
-observer = Observer(torch, recorder)
+tap = Tap(Observer(recorder), torch.is_grad_enabled)
 model, loss, optimizer = Nothing(), Nothing(), Nothing()
-observer.optimizers = 1
+tap.optimizers = 1
 call = lambda *args, **kwargs: None
-fetch = lambda: batch
-expected = lambda: (32, False)
+fetch = lambda iterator: batch
+expected = lambda iterator: (32, False)
 steps = int(sys.argv[1])
 rounds = []
 for _ in range(9):
     began = clock()
     for _ in range(steps):
-        observer.fetch(fetch, 1, expected, model)
-        observer.call(model, call, batch, {})
-        observer.call(loss, call, batch, {})
-        observer.backward(call, (), {}, True)
-        observer.before_update(optimizer)
-        observer.after_update(optimizer)
+        tap.fetch(fetch, model, 1, expected)
+        tap.call(model, call, batch, {})
+        tap.call(loss, call, batch, {})
+        tap.backward(call, (), {}, True)
+        tap.before_update(optimizer)
+        tap.after_update(optimizer)
     rounds.append((clock() - began) / steps)
 print(json.dumps(sorted(rounds)[len(rounds) // 2]))
 """

@@ -155,6 +155,8 @@ def test_garbage_is_told_even_with_its_hash(tmp_path: Path) -> None:
         ({"schema": 99}, "pip install --upgrade underdog"),
         ({"hash": "0" * 64}, "is damaged"),
         ({"rows": 3}, "offers, not 3"),
+        ({"rows": "many"}, "is no manifest"),
+        ({"sources": None}, "is no manifest"),
     ],
 )
 def test_a_manifest_that_does_not_fit_is_told(
@@ -168,7 +170,7 @@ def test_a_manifest_that_does_not_fit_is_told(
     assert said in str(told.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"x"'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"x"', "[" * 100_000])
 def test_a_manifest_that_is_none_is_told(text: str, tmp_path: Path) -> None:
     file = copied(tmp_path)
     file.with_suffix(".json").write_text(text)

@@ -109,7 +109,7 @@ def test_a_script_that_ends_by_itself(home: Path) -> None:
     trial = json.loads(done.stdout)
     assert trial["status"] == "ok"
     assert trial["exit_code"] == 0
-    assert trial["workload"] == "train"
+    assert trial["workload"] == f"{home.name}/train"
     assert trial["price"]["per_hour"] == 3.6
     m = trial["measurement"]
     assert (m["steps"], m["samples"], m["batch_size"], m["ranks"]) == (300, 2400, 8, 1)
@@ -145,7 +145,7 @@ def test_it_ends_at_the_given_time(home: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 10
     assert "samples/s" in done.stdout
-    assert "underdog choose --workload train" in done.stdout
+    assert f"underdog choose --workload {home.name}/train" in done.stdout
 
 
 @pytest.mark.slow
@@ -346,7 +346,7 @@ def test_kill_9_leaves_no_process_and_no_lost_record(home: Path) -> None:
     first, second = stored(home)
     assert first.status == "ok"
     assert second.status == "interrupted"
-    assert second.workload == "train"
+    assert second.workload == f"{home.name}/train"
 
 
 @pytest.mark.slow
@@ -485,7 +485,7 @@ def test_through_a_shell(home: Path) -> None:
     path = script(home, "for _ in range(100): step()")
     line = f"cd / && '{sys.executable}' '{path}' && echo finished"
     done = underdog("--json", "--", "bash", "-c", line)
-    assert json.loads(done.stdout)["workload"] == "train"
+    assert json.loads(done.stdout)["workload"] == f"{home.name}/train"
     assert json.loads(done.stdout)["measurement"]["steps"] == 100
     assert "finished" in done.stderr
 

@@ -129,7 +129,7 @@ def test_unknown_samples_give_no_rate_in_samples() -> None:
     assert result.batch_size is None
     assert result.steps_per_second is not None
     assert result.steps_per_second.value == pytest.approx(10)
-    assert codes(result) == ["unknown_samples"]
+    assert codes(result) == ["samples_unknown"]
 
 
 def test_doubts_about_the_steps() -> None:

@@ -150,6 +150,8 @@ def test_an_interval_of_the_file_is_kept() -> None:
         ("nan", "'nan' is not a positive finite number"),
         ("inf", "'inf' is not a positive finite number"),
         ("1e999", "'1e999' is not a positive finite number"),
+        ("1e308", "'1e308' is beyond anything that can be"),
+        ("1e-320", "'1e-320' is beyond anything that can be"),
         ("fast", "'fast' is not a number"),
         ("1_000", "'1_000' is not a number"),
         ("1,000", "'1,000' is not a number"),
@@ -167,6 +169,22 @@ def test_numbers_that_cannot_be(given: Any, told: str, field: str) -> None:
     with pytest.raises(TrialsError) as raised:
         read()
     assert f"row 2, {field}: {told}" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"low": 9, "high": 11, "n": "2.5"}, "n: 2.5 is no number of observations"),
+        ({"low": 9, "high": 11, "n": "1e30"}, "n: 1e+30 is no number of observations"),
+        ({"low": 9}, "low: an interval has both ends"),
+        ({"high": 11}, "low: an interval has both ends"),
+        ({"started_at": "yesterday"}, "started_at: 'yesterday' is not ISO 8601"),
+    ],
+)
+def test_what_would_be_passed_over_in_silence_is_told(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(TrialsError) as raised:
+        trials(row(10) | fields)
+    assert told in raised.value.message
 
 
 @given(st.text(max_size=12) | st.floats() | st.integers() | st.none() | st.booleans())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from underdog.measure import injection
+from underdog.measuring import injection
 
 SCRIPTS = Path(__file__).parent / "scripts"
 FIRST = 4  # steps that the rates leave out, as in scripts/truth.py

@@ -120,9 +120,9 @@ class Event:
 
 def queue_step(timeline: DeviceTimeline, device: Device, now: float) -> None:
     for phase, milliseconds in ((FORWARD, 2.0), (BACKWARD, 4.0), (OPTIMIZER, 1.0)):
-        timeline.switch(phase)
+        timeline.switch(phase, timeline.mark())
         device.queued += milliseconds
-        timeline.switch(OTHER)
+        timeline.switch(OTHER, timeline.mark())
     timeline.step(now, 32, (9.0,) * 6, False)
 
 
@@ -149,8 +149,9 @@ def test_what_is_left_out_is_in_no_phase_but_takes_its_time() -> None:
     timeline = DeviceTimeline(device.event, lambda *step: written.append(step))
     queue_step(timeline, device, 0.0)
     start = timeline.position()
-    timeline.switch(FORWARD)
+    timeline.switch(FORWARD, timeline.mark())
     device.queued += 50.0
+    timeline.switch(OTHER, timeline.mark())
     timeline.leave_out(start)
     queue_step(timeline, device, 0.1)
     timeline.drain(wait=True)

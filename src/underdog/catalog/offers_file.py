@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,9 @@ def _rows(path: Path, content: bytes, problems: Problems) -> Iterable[Row]:
                 "utf-8-sig"
             )
             found = list(_json(text) if kind in ("json", "jsonl") else _csv(text))
-    except (ValueError, OSError, EOFError, csv.Error, duckdb.Error) as error:
+    except RecursionError as error:
+        raise CatalogError(f"Cannot read '{path}' as {kind}: it is nested too deeply.") from error
+    except (ValueError, OSError, EOFError, zlib.error, csv.Error, duckdb.Error) as error:
         reason = " ".join(str(error).split())[:200]
         raise CatalogError(f"Cannot read '{path}' as {kind or 'CSV'}: {reason}") from error
     names = dict.fromkeys(str(name) for _, row in found for name in row)

@@ -93,10 +93,10 @@ def _manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise CatalogError(f"Cannot read the manifest '{file}': {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CatalogError(f"The manifest '{file}' is damaged: {error}.") from error
-    wanted = {"schema", "hash", "date", "rows", "sources", "left_out"}
-    if not isinstance(manifest, dict) or not wanted <= manifest.keys():
+    kinds = {"hash": str, "date": str, "rows": int, "sources": list, "left_out": list}
+    if not isinstance(manifest, dict) or "schema" not in manifest:
         raise CatalogError(f"'{file}' is no manifest of a snapshot.")
     if manifest["schema"] != SCHEMA:
         raise CatalogError(
@@ -104,6 +104,8 @@ def _manifest(path: Path) -> dict[str, Any]:
             f"underdog reads {SCHEMA}.",
             "pip install --upgrade underdog",
         )
+    if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
+        raise CatalogError(f"'{file}' is no manifest of a snapshot.")
     return manifest
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ from underdog.cli.common import (
     POSITIVE,
     console,
     json_option,
-    print_json,
+    json_text,
     store_option,
 )
 from underdog.errors import UsageError
@@ -56,7 +58,10 @@ class Names(click.ParamType):  # type: ignore[type-arg]
     ) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(part.strip() for part in str(value).split(",") if part.strip())
+        names = tuple(part.strip() for part in str(value).split(",") if part.strip())
+        if not names:
+            self.fail(f"'{value}' names nothing.", param, ctx)
+        return names
 
 
 @click.command("choose", short_help="Rank the offers for a measured workload.")
@@ -134,7 +139,7 @@ def command(
     options["tolerance"] = options["tolerance"] or 0.0
     answer = decide(Options(**options))
     if explain is not None:
-        _write(answer.explain(explain), output)
+        _explain(answer, explain, as_json or format_ == "json", output)
         return 0
     if as_json or format_ == "json":
         _print_json(answer, output)
@@ -142,53 +147,65 @@ def command(
         _print_text(answer, format_, output)
     if answer.decision.ranking:
         return 0
-    from underdog.report.decision import nearest_miss
+    from underdog.report.decision import harmless, nearest_miss
 
-    said = nearest_miss(answer.decision)
+    said = nearest_miss(harmless(answer.decision))
     click.echo(f"underdog: no offer meets the constraints: {said}", err=True)
     for line in answer.near_misses():
-        click.echo(line, err=True)
+        click.echo(harmless(line), err=True)
     return 1
 
 
-def _print_json(answer: Answer, output: Path | None) -> None:
-    if output is None:
-        print_json(answer.full())
-        return
-    import msgspec
+def _explain(answer: Answer, offer: str, as_json: bool, output: Path | None) -> None:
+    from underdog.report.measurement import shown
 
-    _write(msgspec.json.format(msgspec.json.encode(answer.full()), indent=2).decode(), output)
+    story = answer.explain(offer)
+    if as_json:
+        _write(json_text({"offer": offer, "story": story}), output)
+    else:
+        _write(shown(story, keep_lines=True), output)
+
+
+def _print_json(answer: Answer, output: Path | None) -> None:
+    _write(json_text(answer.full()), output)
 
 
 def _print_text(answer: Answer, format_: str, output: Path | None) -> None:
     from underdog.report import decision as report
+    from underdog.report.ranking import NARROWEST
 
-    if format_ == "table" and output is None:
-        screen = console()
-        screen.print(report.decision_report(answer.decision, screen.width))
-    elif format_ == "table":
-        from rich.console import Console
-
-        with _opened(output) as file:
-            page = Console(file=file, width=120, highlight=False)
-            page.print(report.decision_report(answer.decision, page.width))
-    else:
+    if format_ != "table":
         made = report.to_csv if format_ == "csv" else report.to_markdown
         _write(made(answer.decision).rstrip("\n"), output)
+    elif output is None:
+        screen = console()
+        screen.width = max(screen.width, NARROWEST)
+        screen.print(report.decision_report(answer.decision, screen.width))
+    else:
+        from rich.console import Console
+
+        page = Console(file=io.StringIO(), width=120, highlight=False, color_system=None)
+        with page.capture() as captured:
+            page.print(report.decision_report(answer.decision, page.width))
+        _write(captured.get().rstrip("\n"), output)
 
 
 def _write(text: str, output: Path | None) -> None:
+    """Write to standard output, or replace the file at the end, not before: whole or not at all."""
     if output is None:
         sys.stdout.write(text + "\n")
-    else:
-        with _opened(output) as file:
-            file.write(text + "\n")
-
-
-def _opened(output: Path | None) -> Any:
-    assert output is not None
+        return
+    target = output.resolve()  # a link stays a link
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        return output.open("w", encoding="utf-8")
+        if output.exists() and not output.is_file():  # a pipe or a device cannot be replaced
+            output.write_text(text + "\n", encoding="utf-8")
+            return
+        try:
+            beside.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"'{output}' cannot be written: {error.strerror}.") from error

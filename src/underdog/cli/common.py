@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from underdog.core.problems import LARGEST, SMALLEST
 from underdog.errors import UsageError
 from underdog.units import parse_duration
 
@@ -54,6 +55,8 @@ class Positive(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"'{value}' is not a number.", param, ctx)
         if not (math.isfinite(number) and number > 0):
             self.fail(f"'{value}' is not a positive number.", param, ctx)
+        if not SMALLEST < number < LARGEST:
+            self.fail(f"'{value}' is beyond anything that can be.", param, ctx)
         return number
 
 
@@ -72,15 +75,19 @@ store_option = click.option(
 )
 
 
-def print_json(value: Any) -> None:
-    """Print a record, or a list or dict of records, as JSON; NaN and infinity become null."""
+def json_text(value: Any) -> str:
+    """A record, or a list or dict of records, as JSON; NaN and infinity become null."""
     import msgspec
 
     try:
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     except UnicodeEncodeError:  # a command line may hold bytes that are no UTF-8; escape those
-        text = json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
-    sys.stdout.write(text + "\n")
+        return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
+
+
+def print_json(value: Any) -> None:
+    """Print what ``json_text`` gives."""
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def console(stderr: bool = False) -> Console:

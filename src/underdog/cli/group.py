@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -11,6 +12,9 @@ import click
 from underdog import __version__
 from underdog.cli import COMMANDS, help_text
 from underdog.errors import UnderdogError, did_you_mean
+
+# of standard output: commands tell faults of the files that they name themselves
+_WRITE_FAILED = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 
 class LazyGroup(click.Group):
@@ -50,12 +54,14 @@ def cli(debug: bool) -> None:
 def run(args: list[str]) -> int:
     """Run the command line ``args`` and return its exit status."""
     try:
+        if sys.stdout is None:  # closed by who started us: a measurement is stored all the same
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
         status = cli.main(args=args, prog_name="underdog", standalone_mode=False)
         sys.stdout.flush()
     except UnderdogError as error:
         if args[0] == "--debug":
             raise
-        click.echo(f"underdog: {error}", err=True)
+        click.echo(f"underdog: {_harmless(str(error))}", err=True)
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -64,6 +70,22 @@ def run(args: list[str]) -> int:
         return 130
     except BrokenPipeError:
         # the reader of our output went away; the interpreter must not try to flush again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        if error.errno not in _WRITE_FAILED:
+            raise
+        _discard_output()
+        what = f"'{error.filename}'" if error.filename else "The output"
+        click.echo(f"underdog: {what} cannot be written: {error.strerror}.", err=True)
+        return 2
     return status if isinstance(status, int) else 0
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _harmless(text: str) -> str:
+    """A message that may quote a file: what a terminal would obey is spelled out."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

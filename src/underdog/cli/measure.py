@@ -19,7 +19,7 @@ from underdog.cli.common import (
 from underdog.units import format_seconds
 
 if TYPE_CHECKING:
-    from underdog.measure.observe import Progress
+    from underdog.measuring.observe import Progress
     from underdog.model import Trial
 
 
@@ -89,8 +89,8 @@ def command(command_line: tuple[str, ...], as_json: bool, dry_run: bool, **optio
       underdog measure -- python train.py --epochs 1
       underdog measure --knob batch=8,16,32 -- python train.py --batch {batch}
     """
-    from underdog.measure.command import parse_knobs
-    from underdog.measure.launch import occupy_standard_fds
+    from underdog.measuring.command import parse_knobs
+    from underdog.measuring.launch import occupy_standard_fds
     from underdog.verbs import measure as verb
 
     occupy_standard_fds()

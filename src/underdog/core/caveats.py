@@ -23,8 +23,9 @@ QUOTA_SHARE = 0.02
 # Looks at the accelerator in which it held its clock down for heat; one look in twenty may be
 # chance at the start.
 THERMAL_SHARE = 0.05
-# Runnable threads per processor from which they wait for each other more than for data.
-THREADS_PER_CPU = 1.5
+# Runnable threads per processor from which they wait for each other more than they compute. Between
+# two phases a pool of the right size has up to twice as many: those that end and those that begin.
+THREADS_PER_CPU = 2.5
 # An accelerator that computes is busy in more than one look in a hundred.
 UNUSED_UTILIZATION = 0.01
 
@@ -46,13 +47,11 @@ REMEDIES: dict[str, str] = {
     "missing_ranks": "Run all ranks under the one command that underdog starts.",
     "uneven_ranks": "Look at the output of the rank that fell behind.",
     "several_processes": "Measure the command of one training at a time where that is meant.",
-    "samples_assumed": "Say how many samples a step takes with --samples-per-step, or write "
-    "'for batch in underdog.track(loader):'.",
     "clock_problem": "Measure again; a machine whose clock jumps (a virtual machine that was "
     "moved or suspended) cannot be measured meanwhile.",
     "pauses_dominate": "Read the rate with pauses too; evaluate or save less often.",
     "stalls": "Look for recompilation on new shapes, a checkpoint or a full disk at those steps.",
-    "unknown_samples": "Say how many samples a step takes with --samples-per-step N, or write "
+    "samples_unknown": "Say how many samples a step takes with --samples-per-step N, or write "
     "'for batch in underdog.track(loader):'.",
     "single_repeat": "Measure it at least three times, better five.",
     "warmup_repeat": "Nothing needs to be done; leave a warm-up run out of the file.",
@@ -121,11 +120,15 @@ def _thermal(usage: Mapping[str, float]) -> Caveat | None:
 
 
 def _threads(usage: Mapping[str, float], vcpus: float | None) -> Caveat | None:
-    """Threads that exist are mostly asleep; only those that want to run are too many."""
+    """Threads that exist are mostly asleep; only those that want to run are too many.
+
+    The queue is the whole machine's, so it says nothing where others load the machine too.
+    """
     queue, throttled = usage.get("run_queue"), usage.get("quota_throttled_share", 0.0)
     if not vcpus or "threads" not in usage or usage["threads"] <= vcpus:
         return None
-    crowded = queue is not None and queue >= THREADS_PER_CPU * vcpus
+    alone = usage.get("other_load_cores", 0.0) < OTHER_LOAD_SHARE * vcpus
+    crowded = alone and queue is not None and queue >= THREADS_PER_CPU * vcpus
     if not crowded and throttled < QUOTA_SHARE:
         return None
     waiting = f", {queue:.0f} of which wanted to run at a time," if queue is not None else ""

@@ -117,7 +117,9 @@ class Choice:
         marks = self._pareto()
         measures = self._measures(listed)
         value, low, high = ends = [groups[name][listed] for name in ("u", "u_low", "u_high")]
-        ties = rank.ties(value, low, high, groups["shape"][listed])
+        same = [(groups["shape"][i], groups["machines"][i]) for i in listed]
+        alike = np.array([same.index(key) for key in same], dtype=int)
+        ties = rank.ties(value, low, high, alike)
         names = [groups["offer"][i] for i in listed]
         return [
             {
@@ -128,7 +130,7 @@ class Choice:
                 "source": groups["source"][i],
                 "utility": _interval([float(end[place]) for end in ends]),
                 "pareto": bool(marks[i]),
-                "tied_with": [names[j] for j in ties[place]],
+                "tied_with": list(dict.fromkeys(names[j] for j in ties[place])),
             }
             for place, i in enumerate(listed)
         ]
@@ -142,17 +144,29 @@ class Choice:
         return known + guessed[: limit - len(known)]
 
     def _pareto(self) -> Any:
-        """A guess beats no measurement: measured offers are judged among themselves."""
-        groups = self.groups
-        chosen = np.zeros(len(groups["u"]), dtype=bool)
-        chosen[self.ranked] = True
-        measured = chosen & (groups["source"] == "measured")
-        fast, cheap = groups["rate"], groups["rate"] / groups["price"]
-        marks = np.zeros(len(chosen), dtype=bool)
-        for members, rivals in ((measured, measured), (chosen & ~measured, chosen)):
-            mine, theirs = (fast[members], cheap[members]), (fast[rivals], cheap[rivals])
-            marks[members] = ~(pareto.dominated(mine, theirs) | np.isnan(mine[0] + mine[1]))
+        """A guess beats no measurement: measured offers are judged among themselves.
+
+        The rivals are all offers, at the lowest price of each machine: another region than the
+        one that ranks best may be the one that is cheaper.
+        """
+        groups, rivals = self.groups, self._rivals()
+        measured, known = groups["source"] == "measured", rivals["source"] == "measured"
+        mine, theirs = ((p["rate"], p["rate"] / p["price"]) for p in (groups, rivals))
+        marks = np.zeros(len(measured), dtype=bool)
+        for members, against in ((measured, known), (~measured, known | ~known)):
+            points = mine[0][members], mine[1][members]
+            beaten = pareto.dominated(points, (theirs[0][against], theirs[1][against]))
+            marks[members] = ~(beaten | np.isnan(points[0] + points[1]))
         return marks
+
+    def _rivals(self) -> dict[str, Any]:
+        found = self.table.run(
+            "SELECT s.source, r.rate, min(s.price) AS price FROM scored AS s JOIN rates AS r "
+            "ON s.shape = r.shape AND s.machines = r.machines "
+            "WHERE s.excluded IS NULL AND NOT s.doubtful AND s.price IS NOT NULL "
+            "AND r.rate IS NOT NULL GROUP BY s.shape, s.machines, s.source, r.rate"
+        )
+        return {name: _plain(values) for name, values in found.fetchnumpy().items()}
 
     def _measures(self, listed: Sequence[int]) -> list[dict[str, Any]]:
         """Facts and metrics of the listed offers, metrics as value and interval."""
@@ -327,7 +341,8 @@ def _check(choice: Choice) -> None:
 def _rank(choice: Choice) -> None:
     """Order the best region of every shape and purchase option."""
     request, utility = choice.request, choice.request.utility
-    best = scoring.best_regions(utility.first.sign, request.all_regions)
+    several = len(utility.terms) > 1  # the later ones choose among regions too
+    best = scoring.best_regions(utility.first.sign, request.all_regions or several)
     source = scoring.with_metrics(scoring.joined(request.samples), "rate")
     terms = ", ".join(f"({t.expression.sql}) AS term_{k}" for k, t in enumerate(utility.terms))
     metrics = ", ".join(f'"{name}"' for name in METRICS)
@@ -348,7 +363,9 @@ def _rank(choice: Choice) -> None:
         tolerance=request.utility.tolerance,
         measured=groups["source"] == "measured",
     )
-    choice.ranked = _first_of_each(groups, ordered, request.all_regions)
+    choice.ranked = rank.first_of_each(groups, ordered, request.all_regions)
+    if several and not request.all_regions:
+        groups["others"] = rank.other_regions(groups)
     choice.winner = _winner(choice)
 
 
@@ -358,18 +375,6 @@ def _plain(values: Any) -> Any:
     if np.issubdtype(values.dtype, np.floating):
         return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
     return np.ma.getdata(values)
-
-
-def _first_of_each(groups: Mapping[str, Any], ordered: Any, all_regions: bool) -> list[int]:
-    """Of the numbers of machines for one offer the best measured and the best predicted one."""
-    seen, kept = set(), []
-    for i in ordered.tolist():
-        place = groups["row"][i] if all_regions else 0
-        key = (groups["shape"][i], groups["purchase"][i], groups["source"][i], place)
-        if key not in seen:
-            seen.add(key)
-            kept.append(i)
-    return kept
 
 
 def _winner(choice: Choice) -> Winner | None:

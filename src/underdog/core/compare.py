@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from underdog.core.caveats import caveat
 from underdog.core.interval import student_point
+from underdog.core.problems import LARGEST, SMALLEST
 from underdog.model import Caveat, Estimate
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,6 @@ FIRST_SLOWER = 0.20  # a first repeat that took longer than the others by this s
 FIRST_APART = 3.0  # … where it is also so many standard deviations of the others off
 HIGH_VARIATION = 0.10  # standard deviation over mean from which repeats say little
 WIDEST = 10.0  # an interval that would reach zero ends at so small a part of the mean
-SMALLEST, LARGEST = 1e-100, 1e100  # a throughput outside is none, and its square no number
 
 
 def distinguishable(a: Estimate, b: Estimate) -> bool:

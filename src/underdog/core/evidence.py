@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from underdog.core.compare import SINGLE
+from underdog.core.problems import LARGEST, SMALLEST
 from underdog.model import Estimate, Trial
 
 POOLED = 10
@@ -87,7 +88,7 @@ def _evidence(shape: Shape, tried: Sequence[Trial]) -> Evidence:
             found.faults.append("it ran out of memory")
         elif rate is None or trial.status not in ("ok", "stopped", "interrupted"):
             found.faults.append(f"a trial ended as {trial.status}: {trial.reason or 'no reason'}")
-        elif not (math.isfinite(rate.value) and rate.value > 0):
+        elif not (SMALLEST < rate.value < LARGEST and rate.high < LARGEST):
             found.faults.append("a trial had no positive throughput")
         elif accelerator_unused(trial):
             found.faults.append("the accelerator was not used")

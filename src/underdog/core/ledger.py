@@ -90,11 +90,14 @@ def _worse(utility: Utility, winner: Winner) -> str:
     """A measured offer that is clearly behind the winner on the leading term."""
     if len(utility.terms) > 1:
         return "TRUE"  # a rule of several terms leaves no ties: the order is the answer
-    same_shape = f"s.shape = {winner.shape}"
     sign = utility.first.sign
     far = f"u_high < {winner.low!r}" if sign > 0 else f"u_low > {winner.high!r}"
     behind = f"{sign} * u < {sign * winner.value!r} * (1 - {sign * 1e-9!r})"
-    return f"CASE WHEN {same_shape} THEN {behind} ELSE {far} END"
+    return f"CASE WHEN {_same_hardware(winner)} THEN {behind} ELSE {far} END"
+
+
+def _same_hardware(winner: Winner) -> str:
+    return f"s.shape = {winner.shape} AND s.machines = {winner.machines}"
 
 
 def _verdict(utility: Utility, winner: Winner | None) -> str:
@@ -133,13 +136,14 @@ def _reason(constraints: Sequence[Constraint], utility: Utility, winner: Winner 
         by = text(
             f", against {shown(winner.value)} ({shown(winner.low)}–{shown(winner.high)}){unit} "
             f"measured on {winner.name}"
+            + (f", which leads by {utility.describes}" if len(utility.terms) > 1 else "")
         )
         worse = _worse(utility, winner)
         far = f"u_high < {winner.low!r}" if utility.first.sign > 0 else f"u_low > {winner.high!r}"
         cases += [
             f"WHEN s.row_ = {winner.row} THEN 'measured ' || {figures} || "
             "': the best of the measured'",
-            f"WHEN source = 'measured' AND s.shape = {winner.shape} THEN 'the same hardware as "
+            f"WHEN source = 'measured' AND {_same_hardware(winner)} THEN 'the same hardware as "
             f"the best, here ' || {figures} || {by}",
             f"WHEN source = 'measured' AND {worse} THEN 'measured ' || {figures} || {by}",
             f"WHEN source = 'measured' THEN 'measured ' || {figures} || "

@@ -8,6 +8,8 @@ from typing import Any
 from underdog.errors import TrialsError
 
 SHOWN = 10
+# no quantity of a machine is outside; within, no metric leaves the range of a double
+SMALLEST, LARGEST = 1e-100, 1e100
 
 
 class Problems:
@@ -42,8 +44,11 @@ class Problems:
         except (TypeError, ValueError, OverflowError):
             self.add(row, field, f"{shown(given)} is not a number")
             return None
-        if math.isfinite(number) and (number > 0 or (zero and number == 0)):
+        if SMALLEST < number < LARGEST or (zero and number == 0):
             return number
+        if math.isfinite(number) and number > 0:
+            self.add(row, field, f"{shown(given)} is beyond anything that can be")
+            return None
         if number == 0:
             self.add(row, field, "0 is not a value that can be; leave it empty where it is unknown")
         else:

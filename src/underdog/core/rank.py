@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +47,27 @@ def _order(goodness: Sequence[Floats], tolerance: float) -> NDArray[np.int64]:
     close = lead[ranked] >= bar - tolerance * abs(bar)
     near, rest = np.sort(ranked[close]), ranked[~close]
     return np.concatenate((near[_order([g[near] for g in goodness[1:]], tolerance)], rest))
+
+
+def first_of_each(
+    groups: Mapping[str, Any], ordered: NDArray[np.int64], all_regions: bool
+) -> list[int]:
+    """Of the numbers of machines for one offer the best measured and the best predicted one."""
+    seen, kept = set(), []
+    for i in ordered.tolist():
+        place = groups["row"][i] if all_regions else 0
+        key = (groups["shape"][i], groups["purchase"][i], groups["source"][i], place)
+        if key not in seen:
+            seen.add(key)
+            kept.append(i)
+    return kept
+
+
+def other_regions(groups: Mapping[str, Any]) -> Any:
+    """How many other regions each machine, purchase option and number of machines has."""
+    keys = list(zip(*(groups[n].tolist() for n in ("shape", "purchase", "machines")), strict=True))
+    times = Counter(keys)
+    return np.array([times[key] - 1 for key in keys], dtype=int)
 
 
 def ties(value: Floats, low: Floats, high: Floats, shape: NDArray[np.int64]) -> list[list[int]]:

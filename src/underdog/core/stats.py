@@ -163,7 +163,7 @@ def _rates(kept: Series, steady: Floats) -> tuple[dict[str, Any], list[Caveat]]:
     known = np.isfinite(kept.samples)
     if known.mean() < KNOWN_SHARE:
         said = f"The samples of {int((~known).sum())} of {len(kept)} steps are not known."
-        return found, [caveat("unknown_samples", said)]
+        return found, [caveat("samples_unknown", said)]
     samples, seconds = kept.samples[known], steady[known]
     found["samples_per_second"], error = _rate(samples, seconds)
     found["effective"] = error.effective if error else 0.0

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple, get_args
 
 from underdog.core.compare import from_repeats
@@ -21,6 +22,7 @@ from underdog.model import Caveat, Estimate, Measurement, Software, Status, Tria
 
 KNOB = "knob."  # what the columns of knobs begin with
 COUNTED = ("ok", "stopped", "interrupted")  # ends that leave a throughput behind
+_MANY = 1e15  # observations: more were never counted, and a double holds the number
 ENDED = tuple(status for status in get_args(Status) if status != "running")
 
 
@@ -104,9 +106,7 @@ def _add(number: int, row: Mapping[str, Any], repeats: Repeats, problems: Proble
     else:
         reason = problems.text(number, "reason", row.get("reason"))
         repeats.failures.append((status or "failed", reason or "the file has no throughput"))
-    repeats.started_at = repeats.started_at or (
-        problems.text(number, "started_at", row.get("started_at")) or ""
-    )
+    repeats.started_at = repeats.started_at or _started_at(number, row, problems)
 
 
 def _interval(
@@ -114,12 +114,28 @@ def _interval(
 ) -> Estimate | None:
     low = problems.number(number, "low", row.get("low"))
     high = problems.number(number, "high", row.get("high"))
-    count = problems.number(number, "n", row.get("n")) or 1
+    count = problems.number(number, "n", row.get("n")) or 1.0
+    if count > _MANY or not count.is_integer():
+        problems.add(number, "n", f"{count:g} is no number of observations")
+        return None
+    if (low is None) != (high is None):
+        problems.add(number, "low", "an interval has both ends, low and high, or none")
     if low is None or high is None:
         return None
     if not low <= value <= high:
         problems.add(number, "low", f"{value:g} is not between {low:g} and {high:g}")
     return Estimate(value=value, low=low, high=high, n=int(count))
+
+
+def _started_at(number: int, row: Mapping[str, Any], problems: Problems) -> str:
+    """The latest trials count, so that a time that cannot be compared is a fault."""
+    text = problems.text(number, "started_at", row.get("started_at")) or ""
+    try:
+        if text:
+            datetime.fromisoformat(text)
+    except ValueError:
+        problems.add(number, "started_at", f"{shown(text)} is not ISO 8601: 2026-01-31T12:00:00")
+    return text
 
 
 def trial_id(key: Key, repeats: Repeats) -> str:
@@ -212,6 +228,9 @@ def check_measured(number: int, trial: Trial, problems: Problems) -> None:
         problems.add(number, "id", "it is empty")
     if not trial.workload:
         problems.add(number, "workload", "it is empty")
+    offered = trial.offer.price.per_hour if trial.offer else None
+    for name, price in (("price", trial.price.per_hour), ("offer.price", offered)):
+        problems.number(number, f"{name}.per_hour", price)
     measured = trial.measurement
     if measured is None:
         return

@@ -17,6 +17,10 @@ def count_samples(batch: Any, expected: int | None = None) -> int | None:
             or length that agrees, for a list of three images may also be an image of three
             channels.
     """
+    if expected is not None and type(batch) in (list, tuple) and batch:
+        shape = _shape(batch[0])
+        if shape and shape[0] == expected:
+            return expected  # nearly always
     leading = leading_dimension(batch)
     if leading is not None and leading == expected:
         return leading

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -207,15 +206,14 @@ def _bar(decision: Decision) -> Text:
     """The title of what to test next, with what the gain is counted against."""
     against = decision.test_next[0]["against"]
     name, value = against["offer"], f"{number(against['value'])} {_unit(decision)}"
-    text = Text("Test next", style="bold")
     if against["source"] == "measured":
-        said = f", and keep the better one: the gain on average over {name}, measured at {value}"
+        said = f"keeping the better one gains on average, over the {value} measured on {name}"
     else:
         said = (
-            ", for no measured machine can be ranked: the gain on average over the surest guess, "
-            f"{name}, at the bad end of its interval, {value}"
+            f"no measured machine can be ranked, so the gain is on average over the {value} that "
+            f"{name} gives at the bad end of its prediction"
         )
-    return text.append(f"{said}:", style="not bold")
+    return Text("Test next: ", style="bold").append(f"{said}:", style="not bold")
 
 
 def _gain(gain: float) -> str:

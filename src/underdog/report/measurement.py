@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -302,8 +303,7 @@ def ties(ranked: Sequence[Trial]) -> Iterable[Trial]:
 
 def next_command(trial: Trial) -> Text:
     """What to do with a measurement."""
-    name = shown(trial.workload)
-    quoted = name if name.replace("_", "").replace("-", "").isalnum() else f"'{name}'"
+    quoted = shlex.quote(shown(trial.workload))
     return Text.assemble("\nNext: ", (f"underdog choose --workload {quoted}", "bold"))
 
 

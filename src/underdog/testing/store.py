@@ -235,7 +235,7 @@ def full_trial(workload: str) -> Trial:
         ),
         price=price,
         measurement=Measurement(
-            samples_per_second=Estimate(value=1 / 3, low=0.1, high=1e300, n=2**40),
+            samples_per_second=Estimate(value=1 / 3, low=0.1, high=1e99, n=2**40),
             steps=10, samples=None, batch_size=64.0, pauses={"checkpoint": 1.5},
         ),
         phases={"data": 0.25, "forward": 0.75},

@@ -18,6 +18,7 @@ from underdog.core.columns import BY_NAME
 from underdog.core.evidence import Evidence, Shape, gather, has_interval
 from underdog.core.expression import parse
 from underdog.core.metrics import METRICS
+from underdog.core.problems import LARGEST, SMALLEST
 from underdog.core.table import Table
 from underdog.core.utility import Utility, parse_utility
 from underdog.errors import UsageError, did_you_mean
@@ -125,6 +126,7 @@ def decide(options: Options) -> Answer:
     with open_store(options.store) as store:
         name, trials = _trials(store, options.workload)
         catalog = offers_file.load(options.offers) if options.offers else snapshot.load()
+        _check_stacks(catalog.table, request.stacks or ())
         evidence = gather(trials)
         choice = _choice(catalog.table, evidence, request)
         decision = _decision(choice, name, trials)
@@ -144,7 +146,7 @@ def _request(options: Options) -> Request:
     problems = [
         f"--{name} must be positive, not {value}."
         for name, value in (("samples", options.samples), ("budget", options.budget))
-        if value is not None and not 0 < value < float("inf")
+        if value is not None and not SMALLEST < value < LARGEST
     ]
     problems += [
         f"There is no purchase option '{option}'. {did_you_mean(option, PURCHASES)}"
@@ -175,7 +177,7 @@ def _request(options: Options) -> Request:
     )
     return Request(
         utility=utility,
-        where=parse(options.where, BY_NAME) if options.where else None,
+        where=None if options.where is None else parse(options.where, BY_NAME),
         purchase=tuple(options.purchase),
         samples=options.samples,
         deadline_hours=None if seconds is None else seconds / 3600,
@@ -185,6 +187,21 @@ def _request(options: Options) -> Request:
         all_regions=options.all_regions,
         limit=options.limit,
     )
+
+
+def _check_stacks(table: Table, stacks: Sequence[str]) -> None:
+    """A mistyped stack would rule out every accelerator without a word."""
+    if not stacks:
+        return
+    listed = table.run(
+        "SELECT DISTINCT unnest(string_split(replace(software, ' ', ''), ',')) FROM offers"
+    ).fetchall()
+    known = {name for facts in known_facts.accelerators().values() for name in facts.software}
+    known |= {name for (name,) in listed if name}
+    wrong = [stack for stack in stacks if stack not in known]
+    if wrong:
+        said = [f"There is no software stack '{s}'. {did_you_mean(s, known)}" for s in wrong]
+        raise UsageError("\n".join(said))
 
 
 def _trials(store: Store, workload: str | None) -> tuple[str, list[Trial]]:

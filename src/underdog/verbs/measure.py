@@ -18,20 +18,20 @@ from underdog.catalog import facts
 from underdog.core.roofline import FORMATS
 from underdog.core.verdict import Peaks
 from underdog.errors import StoreError, UnderdogError, UsageError
-from underdog.measure.collect import conclude
-from underdog.measure.command import (
+from underdog.measuring.collect import conclude
+from underdog.measuring.command import (
     check_knobs,
     combinations,
     script_folder,
     workload_name,
 )
-from underdog.measure.interrupts import Interrupts
-from underdog.measure.launch import check_command
-from underdog.measure.machine import commit_of, describe
-from underdog.measure.nvml import Nvml
-from underdog.measure.observe import Limits, Progress
-from underdog.measure.pattern import compile_pattern
-from underdog.measure.run import Request, child_environment, run
+from underdog.measuring.interrupts import Interrupts
+from underdog.measuring.launch import check_command
+from underdog.measuring.machine import commit_of, describe
+from underdog.measuring.nvml import Nvml
+from underdog.measuring.observe import Limits, Progress
+from underdog.measuring.pattern import compile_pattern
+from underdog.measuring.run import Request, child_environment, run
 from underdog.model import Accelerator, Caveat, Machine, Offer, Price, Software, Status, Trial
 from underdog.store import Store, open_store
 from underdog.store.owner import current_owner

@@ -1,4 +1,4 @@
-"""The hook of PyTorch: which of its calls are watched. What they mean is the observer's."""
+"""The hook of PyTorch: which of its calls are watched. What they mean is the observer's part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from . import torch_libraries
 from .torch_clock import COMMUNICATION, TRANSFER
 from .torch_modules import ModuleWatch
-from .torch_observer import Observer, TrackedFetch
+from .torch_observer import Observer
+from .torch_tap import Tap, TrackedFetch
 from .torch_workload import Workload
 
 WATCHES = "torch"
@@ -32,20 +34,20 @@ def attach(module: Any, recorder: Any) -> None:
         recorder: where the steps go.
     """
     torch = module
-    observer = Observer(torch, recorder)
-    watch = ModuleWatch(torch.nn.Module, observer)
+    observer = Observer(recorder)
+    tap = Tap(observer, torch.is_grad_enabled)
+    watch = ModuleWatch(torch.nn.Module, tap)
     recorder.process("torch", str(torch.__version__))
-    recorder.fetcher = TrackedFetch(observer)
-    _watch_loaders(torch.utils.data.dataloader, observer)
-    _watch_autograd(torch.autograd, observer)
-    _watch_optimizers(torch, observer)
-    _wrap(torch, "save", functools.partial(observer.paused, "checkpoint"))
-    _watch_distributed(torch, observer, recorder)
+    recorder.fetcher = TrackedFetch(tap)
+    _watch_loaders(torch.utils.data.dataloader, tap)
+    _watch_autograd(torch.autograd, tap)
+    _watch_optimizers(torch, tap)
+    _wrap(torch, "save", functools.partial(tap.paused, "checkpoint"))
+    _watch_distributed(torch, tap, recorder)
     if torch.backends.cuda.is_built():
-        _watch_accelerator(torch, observer, recorder)
-    torch_libraries.watch(observer, watch)
-    _watch_steps(torch, observer, watch, recorder)
-    os.register_at_fork(after_in_child=observer.reset)
+        _watch_accelerator(torch, tap, recorder)
+    torch_libraries.watch(tap, watch)
+    _watch_steps(torch, tap, watch, recorder)
 
 
 def _wrap(owner: Any, name: str, around: Callable[[Any, Any, Any], Any]) -> None:
@@ -61,7 +63,7 @@ def _wrap(owner: Any, name: str, around: Callable[[Any, Any, Any], Any]) -> None
     setattr(owner, name, wrapper)
 
 
-def _watch_loaders(dataloader: Any, observer: Observer) -> None:
+def _watch_loaders(dataloader: Any, tap: Tap) -> None:
     iterator_class = dataloader._BaseDataLoaderIter
     map_style = dataloader._DatasetKind.Map
     fetch, asked_next = iterator_class.__next__, iterator_class._next_index
@@ -70,56 +72,61 @@ def _watch_loaders(dataloader: Any, observer: Observer) -> None:
     def next_index(iterator: Any) -> Any:
         index = asked_next(iterator)
         if iterator._dataset_kind == map_style and isinstance(index, (list, tuple)):
-            sizes = iterator.__dict__.setdefault("_underdog_sizes", deque())
-            sizes.append(len(index))
+            try:
+                iterator._underdog_sizes.append(len(index))
+            except AttributeError:
+                iterator._underdog_sizes = deque([len(index)])
         return index
+
+    def expected(iterator: Any) -> Any:
+        sizes = getattr(iterator, "_underdog_sizes", None)
+        return sizes.popleft() if sizes else None, iterator._num_yielded == 1
 
     @functools.wraps(fetch)
     def fetch_next(iterator: Any) -> Any:
-        def expected() -> Any:
-            sizes = iterator.__dict__.get("_underdog_sizes")
-            return sizes.popleft() if sizes else None, iterator._num_yielded == 1
-
         sampler = id(iterator._index_sampler)  # the loader's own, so the same in each pass
-        return observer.fetch(lambda: fetch(iterator), sampler, expected, iterator)
+        return tap.fetch(fetch, iterator, sampler, expected)
 
     iterator_class._next_index = next_index
     iterator_class.__next__ = fetch_next
 
 
-def _watch_autograd(autograd: Any, observer: Observer) -> None:
-    seen_backward = [False]
+def _watch_autograd(autograd: Any, tap: Tap) -> None:
+    backward, grad = autograd.backward, autograd.grad
+    seen_backward = False
 
-    def backward(call: Any, args: Any, kwargs: Any) -> Any:
-        seen_backward[0] = True
-        return observer.backward(call, args, kwargs, is_step=True)
+    @functools.wraps(backward)
+    def watched_backward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal seen_backward
+        seen_backward = True
+        return tap.backward(backward, args, kwargs, True)
 
-    def grad(call: Any, args: Any, kwargs: Any) -> Any:
+    @functools.wraps(grad)
+    def watched_grad(*args: Any, **kwargs: Any) -> Any:
         # the only gradients of a functional script; else a part of some loss
-        return observer.backward(call, args, kwargs, is_step=not seen_backward[0])
+        return tap.backward(grad, args, kwargs, not seen_backward)
 
-    _wrap(autograd, "backward", backward)
-    _wrap(autograd, "grad", grad)
+    autograd.backward, autograd.grad = watched_backward, watched_grad
 
 
-def _watch_optimizers(torch: Any, observer: Observer) -> None:
+def _watch_optimizers(torch: Any, tap: Tap) -> None:
     optimizer_module = sys.modules["torch.optim.optimizer"]  # no attribute of torch.optim
 
     def made(call: Any, args: Any, kwargs: Any) -> Any:
-        observer.optimizers += 1
+        tap.optimizers += 1
         return call(*args, **kwargs)
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        observer.before_update(optimizer)
+        tap.before_update(optimizer)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        observer.after_update(optimizer, _found_infinite(optimizer))
+        tap.after_update(optimizer, _found_infinite(optimizer))
 
     def scaled(call: Any, args: Any, kwargs: Any) -> Any:
-        updates = observer.updates
+        updates = tap.updates
         result = call(*args, **kwargs)
-        if observer.updates == updates and len(args) > 1:
-            observer.skipped(args[1])
+        if tap.updates == updates and len(args) > 1:
+            tap.skipped(args[1])
         return result
 
     _wrap(torch.optim.Optimizer, "__init__", made)
@@ -135,7 +142,7 @@ def _found_infinite(optimizer: Any) -> bool:
     return found is not None and found.device.type == "cpu" and bool(found)
 
 
-def _watch_distributed(torch: Any, observer: Observer, recorder: Any) -> None:
+def _watch_distributed(torch: Any, tap: Tap, recorder: Any) -> None:
     distributed = torch.distributed
     if not distributed.is_available():
         return
@@ -143,7 +150,7 @@ def _watch_distributed(torch: Any, observer: Observer, recorder: Any) -> None:
     for name in COLLECTIVES.split():
         original = getattr(spaces[1], name, None)
         if original is not None:
-            _wrap(spaces[1], name, functools.partial(observer.timed, COMMUNICATION))
+            _wrap(spaces[1], name, functools.partial(tap.timed, COMMUNICATION))
             if getattr(spaces[0], name, None) is original:
                 setattr(spaces[0], name, getattr(spaces[1], name))
 
@@ -157,22 +164,32 @@ def _watch_distributed(torch: Any, observer: Observer, recorder: Any) -> None:
     spaces[0].init_process_group = spaces[1].init_process_group
 
 
-def _watch_accelerator(torch: Any, observer: Observer, recorder: Any) -> None:
+def _watch_accelerator(torch: Any, tap: Tap, recorder: Any) -> None:
     from .torch_cuda import watch_memory, watch_work
 
     for name in ("to", "cuda"):
-        _wrap(torch.Tensor, name, functools.partial(observer.timed, TRANSFER))
-    watch_work(torch, observer, recorder)
+        _wrap(torch.Tensor, name, functools.partial(tap.timed, TRANSFER))
+    watch_work(torch, tap, recorder)
     watch_memory(torch, recorder)
 
 
-def _watch_steps(torch: Any, observer: Observer, watch: ModuleWatch, recorder: Any) -> None:
-    workload = Workload(torch, observer, recorder)
+def _watch_steps(torch: Any, tap: Tap, watch: ModuleWatch, recorder: Any) -> None:
+    workload = Workload(torch, tap, recorder)
 
-    def stepped(optimizer: Any, taken: Any) -> None:
-        watch.after_step()
+    def stepped(optimizer: Any, taken: Any, seen_forward: bool) -> None:
+        watch.after_step(seen_forward)
         workload.after_step(optimizer, taken)
-        observer.tell_doubts()
 
-    observer.on_step = stepped
-    recorder.before_flush(lambda last: observer.finish() if last else None)
+    def before_flush(last: bool) -> None:
+        if last or tap.thread == get_ident():
+            tap.drain()
+        if last:
+            tap.observer.finish()
+
+    def forked() -> None:
+        tap.reset()
+        tap.observer.reset()
+
+    tap.observer.on_step = stepped
+    recorder.before_flush(before_flush)
+    os.register_at_fork(after_in_child=forked)

@@ -19,11 +19,11 @@ _PARENTS = {
     COMMUNICATION: (OTHER, FORWARD, OPTIMIZER),
     PAUSE: (OTHER, FORWARD, BACKWARD, OPTIMIZER, DATA),
 }
-_OPENS = [tuple(parent in _PARENTS.get(kind, ()) for parent in range(8)) for kind in range(8)]
+OPENS = [tuple(parent in _PARENTS.get(kind, ()) for parent in range(8)) for kind in range(8)]
 
 
 class PhaseClock:
-    """A stack of open phases; time goes to the innermost. For one thread.
+    """A stack of open phases; time goes to the innermost. It is told the times.
 
     ``device`` is a ``DeviceTimeline`` where the work runs on an accelerator.
     """
@@ -37,32 +37,34 @@ class PhaseClock:
         self.seconds: list[float] = [0.0] * 8
         self.stack: list[int] = [OTHER]
         self._since = time.perf_counter()
+        self.entered = self._since  # when the innermost phase, if nothing opened in it
 
-    def opens(self, kind: int) -> bool:
-        """Whether a phase of that kind counts as one where we are now."""
-        return _OPENS[kind][self.stack[-1]]
-
-    def enter(self, kind: int) -> float:
-        """Open a phase; the time of now."""
-        now = time.perf_counter()
+    def enter(self, kind: int, now: float, mark: Any = None) -> None:
+        """Open a phase."""
         self.seconds[self.stack[-1]] += now - self._since
-        self._since = now
+        self._since = self.entered = now
         self.stack.append(kind)
         if self.device is not None:
-            self.device.switch(kind)
-        return now
+            self.device.switch(kind, mark)
 
-    def leave(self) -> float:
-        """Close the innermost phase; the time of now."""
-        now = time.perf_counter()
+    def leave(self, now: float, mark: Any = None) -> None:
+        """Close the innermost phase."""
         stack = self.stack
         self.seconds[stack[-1]] += now - self._since
         self._since = now
         if len(stack) > 1:
-            stack.pop()
+            del stack[-1]
         if self.device is not None:
-            self.device.switch(stack[-1])
-        return now
+            self.device.switch(stack[-1], mark)
+
+    def abandon(self, now: float) -> None:
+        """Close all that is open."""
+        while len(self.stack) > 1:
+            self.leave(now)
+
+    def add(self, kind: int, seconds: float) -> None:
+        """Time of a phase that was taken away with others."""
+        self.seconds[kind] += seconds
 
     def take(self) -> tuple[float, ...]:
         """The seconds of the six written phases since the last call."""
@@ -77,6 +79,5 @@ class PhaseClock:
     def restore(self, copy: tuple[list[float], int]) -> None:
         """What was spent since the copy belongs to no phase."""
         self.seconds = copy[0][:]
-        self._since = time.perf_counter()
         if self.device is not None:
             self.device.leave_out(copy[1])

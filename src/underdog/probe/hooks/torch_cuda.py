@@ -37,13 +37,21 @@ class DeviceTimeline:
         self._may_record = may_record
         self._spare: list[Any] = []
         self._marks: list[tuple[int, Any]] = []
-        self._waiting: deque[tuple[list[tuple[int, Any]], Any, tuple[Any, ...]]] = deque()
+        self._waiting: deque[tuple[list[tuple[int, Any]], tuple[Any, ...]]] = deque()
         self._ended: float | None = None
 
-    def switch(self, phase: int) -> None:
-        """From here on the device works on that phase."""
-        if self._may_record():
-            self._marks.append((phase, self._record()))
+    def mark(self) -> Any:
+        """Queue an event on the device now; None where that may not be."""
+        if not self._may_record():
+            return None
+        event = self._spare.pop() if self._spare else self._new_event()
+        event.record()
+        return event
+
+    def switch(self, phase: int, mark: Any) -> None:
+        """From that mark on the device worked on that phase."""
+        if mark is not None:
+            self._marks.append((phase, mark))
 
     def position(self) -> int:
         """Where in the step the queue is now."""
@@ -56,55 +64,51 @@ class DeviceTimeline:
     def step(
         self, end: float, samples: float | None, phases: tuple[float, ...], skipped: bool
     ) -> None:
-        """A step was queued to its end; it is written when the device gets there."""
-        if not self._may_record():
+        """A step was queued to its end, the last mark; it is written when the device gets there."""
+        if not self._marks:
             self._write(end, samples, phases, skipped)
             return
-        last = self._record()
-        self._waiting.append((self._marks, last, (end, samples, phases, skipped)))
-        self._marks = [(OTHER, last)]
+        self._waiting.append((self._marks, (end, samples, phases, skipped)))
+        self._marks = [(OTHER, self._marks[-1][1])]
         self.drain()
 
     def drain(self, wait: bool = False) -> None:
         """Write the steps that the device has ended, or all, waiting for it."""
         while self._waiting:
-            marks, last, known = self._waiting[0]
+            marks, known = self._waiting[0]
+            last = marks[-1][1]
             if wait:
                 last.synchronize()
             elif not last.query():
                 return
             self._waiting.popleft()
-            self._resolve(marks, last, known)
+            self._resolve(marks, known)
 
-    def _record(self) -> Any:
-        event = self._spare.pop() if self._spare else self._new_event()
-        event.record()
-        return event
-
-    def _resolve(self, marks: list[tuple[int, Any]], last: Any, known: tuple[Any, ...]) -> None:
+    def _resolve(self, marks: list[tuple[int, Any]], known: tuple[Any, ...]) -> None:
         end, samples, phases, skipped = known
         seconds = [0.0] * 8
-        for (phase, event), (_, after) in zip(marks, [*marks[1:], (OTHER, last)]):  # noqa: B905
+        for (phase, event), (_, after) in zip(marks, marks[1:]):  # noqa: B905, RUF007
             seconds[phase] += event.elapsed_time(after) / 1000
-        if self._ended is None or not marks:
+        if self._ended is None:
             self._ended = end
         else:
-            self._ended = max(self._ended + sum(seconds), self._ended)
+            self._ended += sum(seconds)
             phases = tuple(seconds[:WRITTEN])
         self._write(self._ended, samples, phases, skipped)
-        self._spare.extend(event for _, event in marks)
+        self._spare.extend(event for _, event in marks[:-1])
 
 
-def watch_work(torch: Any, observer: Any, recorder: Any) -> None:
+def watch_work(torch: Any, tap: Any, recorder: Any) -> None:
     """Use the device's clock from the first step on that uses the device."""
 
     def after_step(index: int, start: float, end: float, samples: float | None) -> None:
-        if observer.clock.device is None and torch.cuda.is_initialized():
-            observer.clock.device = DeviceTimeline(
+        if tap.mark is None and torch.cuda.is_initialized():
+            timeline = DeviceTimeline(
                 lambda: torch.cuda.Event(enable_timing=True),
                 recorder.step,
                 lambda: not torch.cuda.is_current_stream_capturing(),
             )
+            tap.mark, tap.observer.clock.device = timeline.mark, timeline
 
     recorder.after_step(after_step)
 

@@ -8,17 +8,20 @@ nothing is in its way.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
+
+from .torch_clock import FORWARD
 
 SEARCH_STEPS = 3  # with no new class, and the search ends
 
 
 class ModuleWatch:
-    """Puts the observer's ``call`` around outermost module calls, and takes it away again."""
+    """Puts the tap's ``call`` around outermost module calls, and takes it away again."""
 
-    def __init__(self, module_class: Any, observer: Any) -> None:
+    def __init__(self, module_class: Any, tap: Any) -> None:
         self._base = module_class
-        self._observer = observer
+        self._tap = tap
         self.pristine = module_class.__call__
         self._classes: list[Any] = []
         self._quiet_steps = 0
@@ -28,54 +31,59 @@ class ModuleWatch:
         self.search()
 
     def _define(self) -> None:
-        observer, base, watch = self._observer, self._base, self
-        pristine = self.pristine
+        tap, base, found, pristine = self._tap, self._base, self._found, self.pristine
 
         def searched(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if observer.clock.opens(2) and type(module) not in watch._classes:
-                watch._found(type(module))
-                return observer.call(module, pristine, args, kwargs)
-            return pristine(module, *args, **kwargs)
+            if not tap.opens(FORWARD):
+                return pristine(module, *args, **kwargs)
+            found(type(module))
+            return tap.call(module, pristine, args, kwargs)
 
         def watched(module: Any, *args: Any, **kwargs: Any) -> Any:
-            return observer.call(module, base.__call__, args, kwargs)
+            return tap.call(module, base.__call__, args, kwargs)
 
-        self._searched, self._watched = searched, watched
-
-    @property
-    def functions(self) -> list[Any]:
-        """What stands in for ``__call__``."""
-        return [self._searched, self._watched]
+        self.searched, self._watched = searched, watched
 
     def search(self) -> None:
         """See every module's call."""
         self._quiet_steps = 0
         if not self._searching and self._base.__call__ is self.pristine:
             self._searching = True
-            self._base.__call__ = self._searched
+            self._base.__call__ = self.searched
 
     def _stop_searching(self) -> None:
         # another tool that has put its own call over ours keeps it
-        if self._base.__call__ is self._searched:
+        if self._base.__call__ is self.searched:
             self._base.__call__ = self.pristine
             self._searching = False
 
     def _found(self, cls: Any) -> None:
+        if cls is self._base or any(cls is known for known, _, _ in self._classes):
+            return
         self._quiet_steps = 0
-        # a class with a call of its own is seen where that calls Module.__call__
-        if cls.__call__ in (self._searched, self.pristine) and cls is not self._base:
-            self._classes.append(cls)
-            cls.__call__ = self._watched
+        own = cls.__dict__.get("__call__")
+        ours = self._watched if own is None else self._around(own)
+        self._classes.append((cls, own, ours))
+        cls.__call__ = ours
 
-    def after_step(self) -> None:
-        """Narrow the search or widen it, by what the step showed."""
-        if not self._observer.seen_forward:
+    def _around(self, own: Any) -> Any:
+        """The watch over a class with a call of its own."""
+        tap = self._tap
+
+        @functools.wraps(own)
+        def watched(module: Any, *args: Any, **kwargs: Any) -> Any:
+            return tap.call(module, own, args, kwargs)
+
+        return watched
+
+    def after_step(self, seen_forward: bool) -> None:
+        """Narrow the search or widen it, by whether the step showed a forward."""
+        if not seen_forward:
             self.search()
         elif self._searching:
             self._quiet_steps += 1
             if self._quiet_steps >= SEARCH_STEPS:
                 self._stop_searching()
-        self._observer.seen_forward = False
 
     def tracing(self, begins: bool) -> None:
         """torch.compile begins or ends to trace: it must see the classes as they were."""
@@ -83,12 +91,19 @@ class ModuleWatch:
         if begins and self._tracing == 1:
             self._resume = self._searching
             self._stop_searching()
-            for cls in self._classes:
-                if cls.__dict__.get("__call__") is self._watched:
-                    del cls.__call__
+            for cls, own, ours in self._classes:
+                if cls.__dict__.get("__call__") is ours:
+                    _give_call(cls, own)
         elif not begins and self._tracing == 0:
-            for cls in self._classes:
-                if "__call__" not in cls.__dict__:
-                    cls.__call__ = self._watched
+            for cls, own, ours in self._classes:
+                if cls.__dict__.get("__call__") is own:
+                    _give_call(cls, ours)
             if self._resume:
                 self.search()
+
+
+def _give_call(cls: Any, call: Any) -> None:
+    if call is None:
+        del cls.__call__
+    else:
+        cls.__call__ = call

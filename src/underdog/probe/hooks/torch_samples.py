@@ -7,11 +7,10 @@ or came to its end, or began anew.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
-from ..batches import arrays, leading_dimension
+from ..batches import arrays
 
 MOST_PENDING = 4096
 
@@ -19,7 +18,7 @@ MOST_PENDING = 4096
 class Batch:
     """One fetched batch. ``pointers`` tell its tensors' memory, where they are kept."""
 
-    __slots__ = ("iterator", "loader", "looked_at", "pointers", "samples", "used")
+    __slots__ = ("iterator", "loader", "looked_at", "own", "pointers", "samples", "used")
 
     def __init__(self, loader: int, samples: float | None, iterator: Any = None) -> None:
         self.loader = loader
@@ -27,6 +26,7 @@ class Batch:
         self.iterator = iterator  # a weak reference
         self.looked_at = False  # a forward without gradients followed
         self.used = False  # a backward followed
+        self.own = False  # one followed before the next batch
         self.pointers: tuple[int, ...] = ()
 
 
@@ -41,7 +41,6 @@ class SampleLedger:
     """Follows fetches, forwards and backwards, and says at each step's end what it used."""
 
     def __init__(self) -> None:
-        self.tracked = False  # `underdog.track` tells the samples; loaders are not asked
         self.several_loaders = False
         self.input_of = ""  # the module and shape that samples were read from
         self.clear()
@@ -93,24 +92,30 @@ class SampleLedger:
         for batch in self.pending:
             batch.looked_at = True
 
-    def forward(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """An outermost module was called with gradients on."""
-        if self.ahead:
-            self._match(args, kwargs)
-        if self._input is not None or len(self.pending) == 1:
-            return  # known already, or told by the loader
-        self._input = leading_dimension((args, kwargs)) or 0
+    def forward(self, module: str, size: float | None, found: tuple[int, ...]) -> None:
+        """An outermost module was called with gradients on.
+
+        Args:
+            module: the name of its class.
+            size: the leading dimension of its input, None where it was not asked.
+            found: pointers of its input's tensors, where batches are fetched ahead.
+        """
+        if found:
+            self._match(found)
+        if self._input is not None or size is None or len(self.pending) == 1:
+            return
+        self._input = size
         if len(self.pending) > 1:
-            known = [b.samples or 0 for b in self.pending]
-            self._together = self._together or self._input == sum(known)
-        elif not self.input_of and self._input:
-            self.input_of = type(module).__name__
+            self._together = size == sum(b.samples or 0 for b in self.pending)
+        elif not self.input_of:
+            self.input_of = module
 
     def backward(self) -> None:
         """A backward begins: what is pending is trained on."""
         self._backwards += 1
         for batch in self.pending:
             batch.used = True
+            batch.own = batch.own or batch is self.pending[-1]
         if not self.pending and self._input:
             self._inputs = (self._inputs or 0) + self._input
         self._input = None
@@ -142,29 +147,34 @@ class SampleLedger:
             return None
         if len({b.loader for b in used}) > 1:
             used = self._of_lead(used)
-        lead = used[0].loader
+        self._lead = used[-1].loader
         count = len(used) if self._together or self._greedy else max(self._backwards, 1)
         counted, left = used[:count], used[count:]
         self._growth = self._growth + 1 if len(left) > self._left else 0
         self._greedy = self._greedy or self._growth > 1  # a look-ahead would not grow
         self._left = len(left)
         self.pending = left + [b for b in self.pending if not b.used]
-        self._lead = lead
-        self._trained_pass[lead] = True
+        self._trained_pass.update((b.loader, True) for b in counted)
         return Taken(_total(counted), True)
 
     def _of_lead(self, used: list[Batch]) -> list[Batch]:
-        """Of several loaders one counts: the one that did, else the first that is still read."""
-        alive = [b for b in used if b.iterator is None or b.iterator() is not None] or used
-        loaders = [b.loader for b in alive]
-        self.several_loaders = self.several_loaders or len(set(loaders)) > 1
-        lead = self._lead if self._lead in loaders else loaders[0]
-        return [b for b in alive if b.loader == lead]
+        """Of several loaders that are read together one counts; one after another, all do."""
+        if any(b.loader == self._lead for b in used):
+            own = [b for b in used if b.own]
+            if any(b.loader == self._lead for b in own):
+                return own
+            lead = self._lead
+        else:
+            # what was read once, for its shape or a picture, has no living iterator
+            used = [b for b in used if b.iterator is None or b.iterator() is not None] or used
+            lead = used[0].loader
+        mine = [b for b in used if b.loader == lead]
+        self.several_loaders = self.several_loaders or len(mine) < len(used)
+        return mine
 
-    def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = set(pointers((args, kwargs)))
+    def _match(self, found: tuple[int, ...]) -> None:
         for batch in list(self.ahead):
-            if found.intersection(batch.pointers) and batch not in self._matched:
+            if set(found).intersection(batch.pointers) and batch not in self._matched:
                 self._matched.append(batch)
                 return
 
@@ -193,11 +203,3 @@ def pointers(value: Any) -> tuple[int, ...]:
         except Exception:  # no memory of its own: sparse, fake, packed
             continue
     return tuple(found)
-
-
-def weak(iterator: Any) -> Any:
-    """A weak reference, or None to what cannot have one."""
-    try:
-        return weakref.ref(iterator)
-    except TypeError:
-        return None

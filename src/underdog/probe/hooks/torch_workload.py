@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 LOOKED_AT = 3  # the step whose calls are noted, counted from 1: the first ones are not typical
@@ -14,9 +15,9 @@ class Workload:
     The time that this takes is a pause of the kind ``profile``.
     """
 
-    def __init__(self, torch: Any, observer: Any, recorder: Any) -> None:
+    def __init__(self, torch: Any, tap: Any, recorder: Any) -> None:
         self._torch = torch
-        self._observer = observer
+        self._tap = tap
         self._recorder = recorder
         self._steps = 0
         self._shapes: Any = None
@@ -36,21 +37,23 @@ class Workload:
         if optimizer is not None and all(optimizer is not o for o in self._optimizers):
             self._optimizers.append(optimizer)
         if self._shapes is not None:
-            self._observer.on_call = None
-            self._observer.paused("profile", self._profile, (taken.samples,), {})
+            self._tap.show_calls(None)
+            start = time.perf_counter()
+            self._profile(taken.samples)
+            self._recorder.pause("profile", start, time.perf_counter())
             self._wanted = False
             self._shapes, self._optimizers = None, []
         elif self._steps == LOOKED_AT - 1:
             from .torch_profile import StepShapes
 
             self._shapes = StepShapes(self._torch)
-            self._observer.on_call = self._see
+            self._tap.show_calls(self._see)
 
     def _see(self, module: Any, args: Any, kwargs: Any) -> None:
         try:
             self._shapes.see(module, args, kwargs)
         except Exception as error:
-            self._observer.on_call = None
+            self._tap.show_calls(None)
             self._failed(error)
 
     def _profile(self, samples: Any) -> None:

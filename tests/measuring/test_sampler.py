@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from underdog.measure.nvml import Nvml
-from underdog.measure.readings import (
+from underdog.measuring.nvml import Nvml
+from underdog.measuring.readings import (
     PackageEnergy,
     proportional_memory,
     read_host,
@@ -24,7 +24,7 @@ from underdog.measure.readings import (
     thermal_throttles,
     written_files,
 )
-from underdog.measure.sampler import Sampler
+from underdog.measuring.sampler import Sampler
 from underdog.units import GIB, MIB
 
 Start = Callable[..., subprocess.Popen[bytes]]

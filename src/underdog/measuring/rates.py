@@ -8,7 +8,7 @@ import numpy as np
 
 from underdog.core.series import FIELDS, Job, Series, combine
 from underdog.core.stats import Throughput, throughput
-from underdog.measure.records import ProcessRecords
+from underdog.measuring.records import ProcessRecords
 
 
 def job_of(processes: Sequence[ProcessRecords], by_pattern: bool = False) -> Job | None:

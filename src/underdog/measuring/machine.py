@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from underdog.measure.cgroup import Cgroup, read_int, read_text
-from underdog.measure.metadata import cloud_facts
-from underdog.measure.nvml import Nvml
+from underdog.measuring.cgroup import Cgroup, read_int, read_text
+from underdog.measuring.metadata import cloud_facts
+from underdog.measuring.nvml import Nvml
 from underdog.model import Accelerator, Machine
 from underdog.units import GIB
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from underdog.errors import UsageError
-from underdog.measure.pattern import RateReader, compile_pattern
+from underdog.measuring.pattern import RateReader, compile_pattern
 
 
 class Clock:

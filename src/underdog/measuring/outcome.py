@@ -7,8 +7,8 @@ import signal
 from typing import NamedTuple
 
 from underdog.core.stats import Throughput
-from underdog.measure.observe import Limits
-from underdog.measure.run import Run
+from underdog.measuring.observe import Limits
+from underdog.measuring.run import Run
 from underdog.model import Status
 from underdog.units import format_seconds
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from underdog.errors import MeasureError
-from underdog.measure import injection
-from underdog.measure.interrupts import Interrupts
-from underdog.measure.launch import Script, check_command
-from underdog.measure.nvml import Nvml
-from underdog.measure.observe import Ending, Limits, Observer, Progress
-from underdog.measure.output import Output
-from underdog.measure.pattern import RateReader, compile_pattern
-from underdog.measure.rates import throughput_of
-from underdog.measure.records import ProcessRecords, RecordsReader
-from underdog.measure.sampler import Sampler
+from underdog.measuring import injection
+from underdog.measuring.interrupts import Interrupts
+from underdog.measuring.launch import Script, check_command
+from underdog.measuring.nvml import Nvml
+from underdog.measuring.observe import Ending, Limits, Observer, Progress
+from underdog.measuring.output import Output
+from underdog.measuring.pattern import RateReader, compile_pattern
+from underdog.measuring.rates import throughput_of
+from underdog.measuring.records import ProcessRecords, RecordsReader
+from underdog.measuring.sampler import Sampler
 
 ProgressLine = Callable[[Progress], str]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from underdog.core.stats import Throughput, is_precise
-from underdog.measure.interrupts import Interrupts
-from underdog.measure.launch import Script
-from underdog.measure.output import Output
-from underdog.measure.readings import read_tree, written_files
-from underdog.measure.records import RecordsReader
-from underdog.measure.sampler import Sampler
+from underdog.measuring.interrupts import Interrupts
+from underdog.measuring.launch import Script
+from underdog.measuring.output import Output
+from underdog.measuring.readings import read_tree, written_files
+from underdog.measuring.records import RecordsReader
+from underdog.measuring.sampler import Sampler
 
 Ending = Literal["itself", "precision", "time", "silence", "interrupt"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from underdog.errors import MeasureError, UsageError
-from underdog.measure import guard
+from underdog.measuring import guard
 
 KIB = 1024 if sys.platform != "darwin" else 1  # the unit of ru_maxrss differs
 START_LIMIT = 30.0  # seconds within which a guard answers even on a machine that swaps

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from underdog.measure.cgroup import Cgroup
-from underdog.measure.nvml import DeviceReading, Nvml
-from underdog.measure.readings import (
+from underdog.measuring.cgroup import Cgroup
+from underdog.measuring.nvml import DeviceReading, Nvml
+from underdog.measuring.readings import (
     HostReading,
     PackageEnergy,
     TreeReading,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from underdog.errors import UsageError
-from underdog.measure.command import (
+from underdog.measuring.command import (
     check_knobs,
     combinations,
     parse_knobs,
@@ -36,6 +36,17 @@ from underdog.measure.command import (
 )
 def test_name_comes_from_the_script(command: str, name: str) -> None:
     assert workload_name(shlex.split(command)) == name
+
+
+def test_a_common_name_has_its_folder_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("nanoGPT", "mnist"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.py").write_text("")
+    monkeypatch.chdir(tmp_path / "mnist")
+    assert workload_name(["python", "train.py"]) == "mnist/train"
+    assert workload_name(["python", "../nanoGPT/train.py"]) == "nanoGPT/train"
 
 
 def test_script_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,21 @@ PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
 SCRIPT = re.compile(r"[^\s;&|'\"]+\.(?:py|sh)\b")
 
 
+COMMON_NAMES = {"__main__", "finetune", "main", "pretrain", "run", "train", "trainer", "training"}
+
+
 def workload_name(command: Sequence[str]) -> str:
-    """The script's file name without its ending, else the module's name, else the program's."""
+    """The script's file name without its ending, else the module's name, else the program's.
+
+    A name that many projects use has its folder before it, so that two of them are not taken for
+    one workload: ``nanoGPT/train``.
+    """
     for word in command[1:]:
         if found := SCRIPT.search(word):
-            return Path(found.group()).stem
+            script = Path(found.group())
+            if script.stem in COMMON_NAMES and script.is_file():
+                return f"{script.resolve().parent.name}/{script.stem}".lstrip("/")
+            return script.stem
     for flag, module in itertools.pairwise(command):
         if flag == "-m" and module not in ("torch.distributed.run", "torch.distributed.launch"):
             return module

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from underdog.measure.records import STEP_FIELDS, ProcessRecords, RecordsReader
+from underdog.measuring.records import STEP_FIELDS, ProcessRecords, RecordsReader
 
 
 def step(index: int, samples: float = 8) -> list[float]:
@@ -145,7 +145,7 @@ def test_garbage_is_counted_and_passed_over(tmp_path: Path) -> None:
 @given(st.binary(max_size=300))
 def test_no_content_breaks_the_reader(data: bytes) -> None:
     process = ProcessRecords(Path("x"))
-    from underdog.measure.records import _File
+    from underdog.measuring.records import _File
 
     file = _File(Path("x"))
     file.records = process

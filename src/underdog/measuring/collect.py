@@ -13,11 +13,11 @@ from underdog.core import caveats
 from underdog.core.series import Job
 from underdog.core.stats import Throughput, throughput
 from underdog.core.verdict import Peaks, bound_by
-from underdog.measure.observe import Limits
-from underdog.measure.outcome import outcome
-from underdog.measure.rates import job_of
-from underdog.measure.records import ProcessRecords
-from underdog.measure.run import Run
+from underdog.measuring.observe import Limits
+from underdog.measuring.outcome import outcome
+from underdog.measuring.rates import job_of
+from underdog.measuring.records import ProcessRecords
+from underdog.measuring.run import Run
 from underdog.model import Caveat, Profile, Software, Trial
 from underdog.units import GIB
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from underdog.errors import UsageError
-from underdog.measure.launch import Script, check_command
+from underdog.measuring.launch import Script, check_command
 
 PYTHON = sys.executable
 
@@ -168,7 +168,7 @@ def test_children_of_a_killed_guard_are_ended(launch: Callable[..., Script]) -> 
 def test_the_tree_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
     code = """
     import os, sys, time
-    from underdog.measure.launch import Script
+    from underdog.measuring.launch import Script
     forks = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     script = Script([sys.executable, "-S", "-c", forks + "os.fork(); os.setsid() if "
         "os.fork() == 0 else 0; time.sleep(600)"], os.environ)
@@ -203,7 +203,7 @@ def test_closed_standard_streams_are_no_trap(tmp_path: Path) -> None:
     code = f"""
     import os, sys, pathlib
     for fd in range(3): os.close(fd)
-    from underdog.measure.launch import Script
+    from underdog.measuring.launch import Script
     script = Script(["sh", "-c", "cat; echo out; echo err >&2; exit 4"], os.environ)
     while script.poll(0.1) is None: pass
     pathlib.Path({str(tmp_path / "code")!r}).write_text(str(script.exit_code))

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from underdog.measure.cgroup import read_text
+from underdog.measuring.cgroup import read_text
 
 ADDRESS = "http://169.254.169.254"
 LIMIT = 0.3  # seconds for all services together

@@ -14,10 +14,10 @@ from typing import Any
 import psutil
 import pytest
 
-from underdog.measure import machine
-from underdog.measure.cgroup import Cgroup
-from underdog.measure.metadata import LIMIT, cloud_facts
-from underdog.measure.nvml import Nvml
+from underdog.measuring import machine
+from underdog.measuring.cgroup import Cgroup
+from underdog.measuring.metadata import LIMIT, cloud_facts
+from underdog.measuring.nvml import Nvml
 from underdog.units import GIB
 
 ARM = """\

@@ -12,10 +12,10 @@ import pytest
 
 from underdog.core.series import Series
 from underdog.core.stats import Throughput, throughput
-from underdog.measure.observe import Limits, Silence, StopRule
-from underdog.measure.outcome import outcome
-from underdog.measure.rates import job_of, series_of_steps, throughput_of
-from underdog.measure.records import ProcessRecords
+from underdog.measuring.observe import Limits, Silence, StopRule
+from underdog.measuring.outcome import outcome
+from underdog.measuring.rates import job_of, series_of_steps, throughput_of
+from underdog.measuring.records import ProcessRecords
 
 
 def result(steps: int, noise: float = 0.01, seconds: float = 0.1) -> Throughput:

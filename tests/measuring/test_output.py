@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from underdog.measure.output import Output, Screen
+from underdog.measuring.output import Output, Screen
 
 RUN = """
 import os, sys
-from underdog.measure.launch import Script
-from underdog.measure.output import Output
+from underdog.measuring.launch import Script
+from underdog.measuring.output import Output
 lines = []
 listener = lines.append if "listen" in sys.argv else None
 output = Output(2 if "json" in sys.argv else 1, listener)

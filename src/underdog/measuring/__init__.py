@@ -1,0 +1,1 @@
+"""The outside half of measuring: launch, sample the machine, collect."""
