@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +147,12 @@ def test_explain(c1: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["--purchase", "spt"], "spot"),
         (["--format", "csv", "--json"], "contradict"),
         (["--offers", "nowhere.csv"], "nowhere.csv"),
+        (["--where", ""], "nothing in it"),
+        (["--purchase", ""], "names nothing"),
+        (["--software", " , "], "names nothing"),
+        (["--software", "cudda"], "Did you mean 'cuda'?"),
+        (["--samples", "1e308"], "beyond anything"),
+        (["--budget", "1e-320"], "beyond anything"),
     ],
 )
 def test_bad_input_is_one_message_and_2(
@@ -163,3 +172,60 @@ def test_nodes_and_lists_are_read(c1: str, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(capsys.readouterr().out)
     assert found["ranking"][0]["nodes"] == 2
     assert any("linearly at best" in text for text in found["assumptions"])
+
+
+def test_the_story_as_json(c1: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["choose", "--offers", c1, "--explain", "p2.xlarge", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["offer"] == "p2.xlarge"
+    assert "is beaten" in found["story"]
+
+
+def test_what_a_file_says_does_not_reach_the_terminal(
+    c1: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "x\x1b[31m\x1b]0;title\x07"
+    with open_store() as opened:
+        failed = trial("p2.xlarge", None, workload=evil, status="failed", reason=evil)
+        opened.save(failed, trial("g5.xlarge", 5.0, workload=evil))
+    for more in ([], ["--explain", "p2.xlarge"], ["--where", "false"], ["--format", "markdown"]):
+        run(["choose", "--workload", evil, "--offers", c1, *more])
+    assert run(["choose", "--workload", "zzz", "--offers", c1]) == 2
+    output = capsys.readouterr()
+    assert "\\x1b[31m" in output.out
+    assert "\\x1b[31m" in output.err
+    assert "\x1b" not in output.out + output.err
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+def test_a_file_is_replaced_at_the_end_or_not_at_all(
+    c1: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    target, link = tmp_path / "choice", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    real = Path.write_text
+
+    def full(path: Path, text: str, *more: Any, **named: Any) -> int:
+        real(path, text[: len(text) // 2], *more, **named)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    args = ["choose", "--offers", c1, "--format", form, "--output", str(link)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        assert run(args) == 2
+    assert target.read_text() == "before"
+    assert sorted(p.name for p in tmp_path.glob("*choice*")) == ["choice"]
+    assert run(args) == 0
+    assert link.is_symlink()
+    assert len(target.read_text()) > len("before")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_full_disk_behind_standard_output_is_no_answer(c1: str, form: str) -> None:
+    command = [sys.executable, "-m", "underdog", "choose", "--offers", c1, "--format", form]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "underdog: The output cannot be written: No space left on device.\n"

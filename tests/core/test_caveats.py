@@ -82,16 +82,16 @@ def codes_of(path: Path) -> set[str]:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             given = [k.value for k in node.keywords if k.arg == "code"]
-            if name in ("caveat", "note"):
+            if name == "caveat" or (name == "note" and len(node.args) == 3):
                 given += node.args[:1]
             elif name != "Caveat":
                 continue
             found += [getattr(v, "value", constants.get(getattr(v, "id", ""))) for v in given]
         elif isinstance(node, ast.Tuple) and "probe" in path.parts and len(node.elts) == 3:
-            # the hooks hand notes on as (code, message, remedy)
-            code, message, _ = (getattr(part, "value", None) for part in node.elts)
-            if isinstance(code, str) and re.fullmatch(r"[a-z]+(_[a-z]+)+", code):
-                found += [] if isinstance(message, str) and " " not in message else [code]
+            # the hooks hand notes on as (code, message, remedy), a part of them in words
+            code, *said = node.elts
+            if any(isinstance(part, ast.JoinedStr) for part in said) or "remedy" in ast.dump(node):
+                found.append(getattr(code, "value", None))
     return {code for code in found if isinstance(code, str)}
 
 

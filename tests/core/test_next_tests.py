@@ -44,3 +44,8 @@ def test_not_five_sizes_of_one_family() -> None:
     gains, cost = np.array([0.9, 0.8, 0.5, 0.5, 0.001]), np.array([1.0, 1.0, 9.0, 2.0, 1.0])
     assert diverse(gains, cost, ["a", "a", "b", "c", "d"], 5) == [0, 3, 2]
     assert diverse(gains, cost, ["a", "a", "b", "c", "d"], 1) == [0]
+
+
+def test_the_range_of_a_double_is_not_left() -> None:
+    huge = np.array([1e200])
+    assert 0 < expected_gain(huge, huge / 2, huge * 2, best=1e200, sign=1)[0] < 1

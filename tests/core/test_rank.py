@@ -44,3 +44,9 @@ def test_overlapping_intervals_are_ties() -> None:
 def test_one_measurement_at_two_prices_is_no_tie() -> None:
     value, shape = np.array([10.0, 9.0]), np.array([0, 0])
     assert ties(value, value * 0.5, value * 1.5, shape) == [[], []]
+
+
+@given(st.lists(st.integers(2, 9), min_size=2, max_size=20), st.floats(1e-3, 1e6))
+def test_rounding_does_not_choose_between_equals(parts: list[int], value: float) -> None:
+    equal = np.array([value * part * 0.1 / part / 0.1 for part in parts])
+    assert ordered([equal.tolist()]) == list(range(len(parts)))

@@ -101,6 +101,7 @@ def test_what_a_gain_is_over() -> None:
     (entry,) = choice.test_next()
     assert entry["against"] == {
         "offer": "aws/us-east-1/g5.xlarge/on-demand",
+        "nodes": 1,
         "source": "measured",
         "value": pytest.approx(360_000),
     }
@@ -117,3 +118,22 @@ def test_what_a_gain_is_over() -> None:
 def test_a_throughput_beyond_any_machine_does_not_count() -> None:
     choice = chosen([offer()], [trial(rate=1e200)], "samples_per_second")
     assert choice.ranking() == []
+
+
+def test_a_test_on_several_machines_says_how_many() -> None:
+    rows = [offer("a"), offer("b", 1.1)]
+    choice = chosen(rows, [trial("a")], "samples_per_second", machines=(4,))
+    entries = choice.test_next()
+    assert entries
+    assert [entry["nodes"] for entry in entries] == [4] * len(entries)
+    assert any(entry["pareto"] for entry in choice.ranking())
+
+
+def test_the_front_is_not_empty_where_more_machines_cost_no_more() -> None:
+    rows = [offer("a"), offer("b", 1.1)]
+    trials = [trial("a", 100.0), trial("b", 101.0)]
+    entries = chosen(rows, trials, "samples_per_dollar", machines=(2, 3, 4)).ranking()
+    assert [(e["offer"]["instance_type"], e["nodes"], e["pareto"]) for e in entries] == [
+        ("a", 2, True),
+        ("b", 2, True),
+    ]

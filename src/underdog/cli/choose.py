@@ -18,6 +18,7 @@ from underdog.cli.common import (
     console,
     json_option,
     json_text,
+    one_format,
     store_option,
 )
 from underdog.errors import UsageError
@@ -134,14 +135,13 @@ def command(
     """
     from underdog.verbs.choose import Options, decide
 
-    if as_json and format_ not in ("table", "json"):
-        raise UsageError(f"--json and --format {format_} contradict each other.", "Give one.")
+    format_ = one_format(format_, as_json)
     options["tolerance"] = options["tolerance"] or 0.0
     answer = decide(Options(**options))
     if explain is not None:
-        _explain(answer, explain, as_json or format_ == "json", output)
+        _explain(answer, explain, format_ == "json", output)
         return 0
-    if as_json or format_ == "json":
+    if format_ == "json":
         _print_json(answer, output)
     else:
         _print_text(answer, format_, output)

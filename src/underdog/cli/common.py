@@ -75,6 +75,17 @@ store_option = click.option(
 )
 
 
+def one_format(form: str, as_json: bool) -> str:
+    """The format that --format and --json ask for together.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
+    if as_json and form not in ("table", "json"):
+        raise UsageError(f"--json and --format {form} contradict each other.", "Give one.")
+    return "json" if as_json else form
+
+
 def json_text(value: Any) -> str:
     """A record, or a list or dict of records, as JSON; NaN and infinity become null."""
     import msgspec

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from underdog.cli.common import console, json_option, print_json
+from underdog.cli.common import console, json_option, one_format, print_json
 
 if TYPE_CHECKING:
     from underdog.verbs.offers import Listing
@@ -78,7 +78,7 @@ def command(
     """
     from underdog.verbs.offers import listing
 
-    style = "json" if as_json else style
+    style = one_format(style, as_json)
     if left_out:
         _print_left_out(file, style == "json")
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from underdog.cli.common import console, json_option, print_json, store_option
+from underdog.cli.common import console, json_option, one_format, print_json, store_option
 from underdog.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(
     from underdog.verbs import trials as verb
 
     _check_status(status)
-    form = "json" if as_json else form
+    form = one_format(form, as_json)
     # one more than is shown tells whether there are more
     asked = limit if limit or form != "table" else ROWS + 1
     found = verb.trials(store, workload=workload, status=status, limit=asked)

@@ -146,8 +146,8 @@ class Choice:
     def _pareto(self) -> Any:
         """A guess beats no measurement: measured offers are judged among themselves.
 
-        The rivals are all offers, at the lowest price of each machine: another region than the
-        one that ranks best may be the one that is cheaper.
+        The rivals are those that rank, at the lowest price of each machine: another region than
+        the one that ranks best may be the one that is cheaper.
         """
         groups, rivals = self.groups, self._rivals()
         measured, known = groups["source"] == "measured", rivals["source"] == "measured"
@@ -161,12 +161,16 @@ class Choice:
 
     def _rivals(self) -> dict[str, Any]:
         found = self.table.run(
-            "SELECT s.source, r.rate, min(s.price) AS price FROM scored AS s JOIN rates AS r "
-            "ON s.shape = r.shape AND s.machines = r.machines "
-            "WHERE s.excluded IS NULL AND NOT s.doubtful AND s.price IS NOT NULL "
-            "AND r.rate IS NOT NULL GROUP BY s.shape, s.machines, s.source, r.rate"
+            "SELECT shape, machines, s.source, rate, min(price) AS price FROM scored AS s "
+            "JOIN rates USING (shape, machines) WHERE excluded IS NULL AND NOT doubtful "
+            "AND price IS NOT NULL AND rate IS NOT NULL GROUP BY ALL"
         )
-        return {name: _plain(values) for name, values in found.fetchnumpy().items()}
+        rivals = {name: _plain(values) for name, values in found.fetchnumpy().items()}
+        # a machine alone is no rival of two of its kind: the utility chose between the numbers
+        pairs = {(self.groups["shape"][i], self.groups["machines"][i]) for i in self.ranked}
+        kinds = zip(rivals["shape"].tolist(), rivals["machines"].tolist(), strict=True)
+        ranks = np.array([kind in pairs for kind in kinds], dtype=bool)
+        return {name: values[ranks] for name, values in rivals.items()}
 
     def _measures(self, listed: Sequence[int]) -> list[dict[str, Any]]:
         """Facts and metrics of the listed offers, metrics as value and interval."""
@@ -222,6 +226,7 @@ class Choice:
         return [
             {
                 "offer": groups["offer"][untested[i]],
+                "nodes": int(groups["machines"][untested[i]]),
                 "expected_gain": float(gain[i]),
                 "against": against,
                 "minutes": next_tests.TEST_MINUTES,
@@ -235,10 +240,12 @@ class Choice:
         """What a test must beat: the best measured offer, else the worst case of the surest."""
         if self.winner is not None:
             won = self.winner
-            return {"offer": won.name, "source": "measured", "value": won.value}
+            named = {"offer": won.name, "nodes": won.machines}
+            return {**named, "source": "measured", "value": won.value}
         surest = int(np.argmax(sign * worst))
-        name = self.groups["offer"][untested[surest]]
-        return {"offer": name, "source": "predicted", "value": float(worst[surest])}
+        i, value = untested[surest], float(worst[surest])
+        name, nodes = self.groups["offer"][i], int(self.groups["machines"][i])
+        return {"offer": name, "nodes": nodes, "source": "predicted", "value": value}
 
 
 def _interval(ends: Sequence[float | None]) -> dict[str, float] | None:
@@ -341,8 +348,8 @@ def _check(choice: Choice) -> None:
 def _rank(choice: Choice) -> None:
     """Order the best region of every shape and purchase option."""
     request, utility = choice.request, choice.request.utility
-    several = len(utility.terms) > 1  # the later ones choose among regions too
-    best = scoring.best_regions(utility.first.sign, request.all_regions or several)
+    tolerance = utility.tolerance if len(utility.terms) > 1 else None
+    best = scoring.best_regions(utility.first.sign, request.all_regions, tolerance)
     source = scoring.with_metrics(scoring.joined(request.samples), "rate")
     terms = ", ".join(f"({t.expression.sql}) AS term_{k}" for k, t in enumerate(utility.terms))
     metrics = ", ".join(f'"{name}"' for name in METRICS)
@@ -364,8 +371,6 @@ def _rank(choice: Choice) -> None:
         measured=groups["source"] == "measured",
     )
     choice.ranked = rank.first_of_each(groups, ordered, request.all_regions)
-    if several and not request.all_regions:
-        groups["others"] = rank.other_regions(groups)
     choice.winner = _winner(choice)
 
 

@@ -79,7 +79,8 @@ def _stories(utility: Utility, several: bool, rows: str = "") -> str:
     """One line per offer: with several numbers of machines that of the one that tells most."""
     rank = (
         "excluded IS NULL DESC, source = 'measured' DESC NULLS LAST, doubtful, "
-        f"{-utility.first.sign} * u NULLS LAST, machines"
+        # in single precision, so that rounding errors do not choose the number of machines
+        f"TRY_CAST({-utility.first.sign} * u AS FLOAT) NULLS LAST, machines"
     )
     keep = f" WHERE {rows}" if rows else ""
     one = f" QUALIFY row_number() OVER (PARTITION BY row ORDER BY {rank}) = 1" if several else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,13 +39,26 @@ def order(
 
 def _order(goodness: Sequence[Floats], tolerance: float) -> NDArray[np.int64]:
     lead = np.nan_to_num(goodness[0], nan=-np.inf)
-    ranked = np.argsort(-lead, kind="stable")
+    ranked = _ranked(lead)
     if len(goodness) == 1 or not len(lead):
         return ranked
     bar = lead.max()
     close = lead[ranked] >= bar - tolerance * abs(bar)
     near, rest = np.sort(ranked[close]), ranked[~close]
     return np.concatenate((near[_order([g[near] for g in goodness[1:]], tolerance)], rest))
+
+
+def _ranked(lead: Floats) -> NDArray[np.int64]:
+    """Indices from the highest value down; values equal but for rounding keep their order.
+
+    Rounding errors must not choose between equal numbers of machines.
+    """
+    down = np.argsort(-lead, kind="stable")
+    values = lead[down]
+    with np.errstate(invalid="ignore"):
+        apart = values[:-1] - values[1:] > 1e-9 * np.abs(values[:-1])
+    group = np.concatenate(([0], np.cumsum(apart)))[: len(lead)]
+    return down[np.lexsort((down, group))]
 
 
 def first_of_each(
@@ -61,13 +73,6 @@ def first_of_each(
             seen.add(key)
             kept.append(i)
     return kept
-
-
-def other_regions(groups: Mapping[str, Any]) -> Any:
-    """How many other regions each machine, purchase option and number of machines has."""
-    keys = list(zip(*(groups[n].tolist() for n in ("shape", "purchase", "machines")), strict=True))
-    times = Counter(keys)
-    return np.array([times[key] - 1 for key in keys], dtype=int)
 
 
 def ties(value: Floats, low: Floats, high: Floats, shape: NDArray[np.int64]) -> list[list[int]]:

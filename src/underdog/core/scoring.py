@@ -80,16 +80,24 @@ def scored(question: Question) -> str:
     )
 
 
-def best_regions(sign: int, all_regions: bool) -> str:
+def best_regions(sign: int, all_regions: bool, tolerance: float | None = None) -> str:
     """Of each shape, purchase option and number of nodes the best region, with their count.
 
     Offers of one shape are the same hardware: the best utility decides, then the price, then the
-    name, so that the order of the offers never matters.
+    name, so that the order of the offers never matters. With a ``tolerance`` the regions among
+    which a later term decides stand beside it: those of a utility within it of the best of all.
     """
     key = f"{{'u': {-sign} * u, 'price': price, 'place': place, 'row': row}}"
-    by = "shape, purchase, machines" + (", row" if all_regions else "")
+    group = "shape, purchase, machines"
+    ranked = "FROM scored WHERE excluded IS NULL AND NOT doubtful AND u IS NOT NULL"
+    by = group + (", row" if all_regions else "")
+    best = (
+        f"SELECT arg_min(row, {key}) AS row, {group}, count(*) - 1 AS others {ranked} GROUP BY {by}"
+    )
+    if tolerance is None or all_regions:
+        return best
+    lead = f"max({sign} * u) OVER (PARTITION BY source)"
     return (
-        f"SELECT arg_min(row, {key}) AS row, shape, purchase, machines, count(*) - 1 AS others "
-        "FROM scored WHERE excluded IS NULL AND NOT doubtful AND u IS NOT NULL "
-        f"GROUP BY {by}"
+        f"{best} UNION SELECT row, {group}, count(*) OVER (PARTITION BY {group}) - 1 AS others "
+        f"{ranked} QUALIFY {sign} * u >= {lead} - {tolerance + 1e-9!r} * abs({lead})"
     )

@@ -195,7 +195,7 @@ def _test_next(decision: Decision) -> RenderableType:
     for entry in decision.test_next:
         cost = entry["dollars"]
         table.add_row(
-            Text(entry["offer"]),
+            Text(_many(entry)),
             Text(_gain(entry["expected_gain"])),
             Text(f"{entry['minutes']:g} min, " + (f"${number(cost)}" if cost else "price unknown")),
         )
@@ -205,7 +205,7 @@ def _test_next(decision: Decision) -> RenderableType:
 def _bar(decision: Decision) -> Text:
     """The title of what to test next, with what the gain is counted against."""
     against = decision.test_next[0]["against"]
-    name, value = against["offer"], f"{number(against['value'])} {_unit(decision)}"
+    name, value = _many(against), f"{number(against['value'])} {_unit(decision)}"
     if against["source"] == "measured":
         said = f"keeping the better one gains on average, over the {value} measured on {name}"
     else:
@@ -214,6 +214,10 @@ def _bar(decision: Decision) -> Text:
             f"{name} gives at the bad end of its prediction"
         )
     return Text("Test next: ", style="bold").append(f"{said}:", style="not bold")
+
+
+def _many(entry: dict[str, Any]) -> str:
+    return f"{entry['nodes']} × {entry['offer']}" if entry["nodes"] > 1 else str(entry["offer"])
 
 
 def _gain(gain: float) -> str:
