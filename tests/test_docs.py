@@ -107,3 +107,11 @@ def test_commands_of_the_page_run(name: str, tmp_path: Path) -> None:
         assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
         ran += 1
     assert ran >= 3
+
+
+def test_every_public_name_is_in_the_page_of_python() -> None:
+    import underdog
+
+    text = (ROOT / "docs" / "reference" / "python.md").read_text()
+    named = set(re.findall(r"^\| `underdog\.(\w+)\(", text, flags=re.M))
+    assert named == set(underdog.__all__) - {"__version__"}

@@ -145,3 +145,19 @@ def test_faults_end_with_status_2(arguments: list[str], told: str, shell: Shell)
     assert out == ""
     assert told in err
     assert bad.read_bytes() == before
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_the_table_cuts_no_figure(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    from underdog.report.trials import trials_table
+    from underdog.testing.store import full_trial
+
+    trial = full_trial("a-workload-with-a-long-name/train" * 3)
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(trials_table([trial], width))
+    lines = console.export_text().splitlines()
+    assert len([line for line in lines if line.strip()]) == 2  # the head and one line
+    assert trial.id in lines[-1]
+    assert "measured" in lines[-1]

@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +341,15 @@ def test_the_published_trials_of_three_clouds(files: Files) -> None:
     assert parts["g6f.4xlarge"] == 0.5
     again = underdog.import_trials(trials, offers, files.store)
     assert (again.added, again.updated, again.unchanged) == (0, 0, 53_121)
+
+
+def test_a_failed_trial_with_a_rate_is_exported_as_failed(files: Files) -> None:
+    ended = full_trial("w")
+    with open_store(files.store) as store:
+        store.save(replace(ended, id="a", status="failed", reason="it broke", exit_code=1))
+    exported = files.folder / "out.csv"
+    export_trials(exported, files.store)
+    other = str(files.folder / "other.sqlite3")
+    assert underdog.import_trials(exported, store=other).failed == 1
+    (kept,) = underdog.trials(other)
+    assert (kept.status, kept.reason) == ("failed", "it broke")

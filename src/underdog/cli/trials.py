@@ -180,7 +180,8 @@ def _print(found: list[Trial], form: str) -> None:
     elif form == "markdown":
         click.echo(report.trials_markdown(found))
     elif found:
-        console().print(report.trials_table(found))
+        screen = console()
+        screen.print(report.trials_table(found, screen.width))
 
 
 def _told(summary: ImportSummary) -> str:

@@ -6,9 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import underdog
-
-PROBE = Path(underdog.__file__).parent / "probe"
+PROBE = Path(__file__).parent.parent / "probe"
 START_UP = PROBE / "inject"  # holds a sitecustomize.py and nothing else
 
 

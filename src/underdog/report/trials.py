@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -22,6 +22,7 @@ from underdog.report.measurement import (
 )
 
 _COLUMNS = ("id", "workload", "machine", "status", "samples/s", "$/h", "samples/$", "started", "!")
+_FROM_WIDTH = {"$/h": 100, "samples/$": 100, "started": 120}  # shown from so many columns on
 _RIGHT = {"samples/s", "$/h", "samples/$"}
 _OFFER_FIELDS = (
     "provider", "region", "zone", "instance_type", "purchase", "nodes", "vcpus", "memory_gib",
@@ -39,20 +40,29 @@ class _Target(Protocol):
     def write(self, text: str, /) -> Any: ...
 
 
-def trials_table(trials: Sequence[Trial]) -> Table:
-    """One line for each trial; caveats by their codes in the last column."""
+def trials_table(trials: Sequence[Trial], width: int = 120) -> Table:
+    """One line for each trial, for a terminal of that width; the last column counts caveats.
+
+    Only names of workloads and machines give way; a column that does not fit is left out whole.
+    """
+    kept = [name for name in _COLUMNS if width >= _FROM_WIDTH.get(name, 0)]
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for name in _COLUMNS:
-        table.add_column(
-            name,
-            justify="right" if name in _RIGHT else "left",
-            no_wrap=name == "id" or name in _RIGHT,
-            overflow="fold",
-        )
+    for name in kept:
+        justify: Literal["left", "right"] = "right" if name in _RIGHT else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for trial in trials:
-        cells = [Text(shown(cell)) for cell in _cells(trial)]
-        cells[3].stylize(STATUS_NAMES.get(trial.status, ("", "yellow"))[1])
-        table.add_row(*cells)
+        cells = dict(zip(_COLUMNS, (Text(shown(cell)) for cell in _cells(trial)), strict=True))
+        cells["status"].stylize(STATUS_NAMES.get(trial.status, ("", "yellow"))[1])
+        doubts = len({caveat.code for caveat in trial.caveats})
+        cells["!"] = Text(str(doubts) if doubts else "")
+        table.add_row(*(cells[name] for name in kept))
+    names = [column for column in table.columns if column.header in ("workload", "machine")]
+    used = {id(c): max(len(str(cell)) for cell in (c.header, *c.cells)) for c in table.columns}
+    rest = width - 2 * len(kept) - sum(used[id(c)] for c in table.columns if c not in names)
+    for column in names:
+        other = sum(used[id(one)] for one in names if one is not column)
+        # half of what is left, or all that the other name does not need
+        column.max_width = max(8, rest // 2, rest - other)
     return table
 
 
@@ -135,7 +145,9 @@ def _cells(trial: Trial) -> list[str]:
 
 
 def _csv_row(trial: Trial) -> dict[str, Any]:
-    rate = trial.measurement.samples_per_second if trial.measurement else None
+    # what a trial showed before it failed is no throughput of the workload
+    counted = trial.measurement if trial.status in ("ok", "stopped", "interrupted") else None
+    rate = counted.samples_per_second if counted else None
     offer = trial.offer
     row: dict[str, Any] = {
         "workload": trial.workload,
