@@ -71,3 +71,10 @@ def test_thin_evidence_is_unknown() -> None:
     assert bound_by(PHASES, {"cores": 0.2}, None, CPU).bound == "unknown"
     broken = {"cores": math.nan, "accelerator_utilization": None}
     assert bound_by({"data": math.nan}, broken, None, GPU).bound == "unknown"
+
+
+def test_other_programs_that_take_processors_are_named() -> None:
+    shares = {"forward": 0.4, "backward": 0.6}
+    found = bound_by(shares, {"cores": 1.0, "other_load_cores": 6.5}, None, CPU)
+    assert found.bound == "cpu"
+    assert "other programs took 6.5" in found.reason

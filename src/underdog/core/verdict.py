@@ -25,6 +25,7 @@ POWER_SHARE = 0.85  # of the power limit: the arithmetic units draw most of it
 # CPU seconds per second and rank: one thread that never waits.
 ONE_CORE = 0.85
 ALL_CORES = 0.8  # of the processors that the process may use
+DISTURBED = 0.2  # of them taken by other programs: how many the job would use is not known
 COMPUTING = 0.5  # of the step time in forward, backward and optimizer
 
 
@@ -160,7 +161,7 @@ def _processor(
     """Training on the processor: all of it at work, one thread, or neither."""
     cores, vcpus = usage.get("cores"), machine.vcpus
     computing = sum(shares.get(name, 0.0) for name in ("forward", "backward", "optimizer"))
-    speed = f", {1e3 * achieved.tflops:.0f} GFLOP/s" if achieved.tflops else ""
+    speed = f", {1e3 * achieved.tflops:.3g} GFLOP/s" if achieved.tflops else ""
     if cores is None:
         if computing < COMPUTING:
             return Verdict("unknown", "the use of the processor is not known.")
@@ -171,6 +172,10 @@ def _processor(
         return Verdict("cpu", f"{figures}: computation uses all of them.")
     if usage.get("quota_throttled_share", 0.0) >= WAITING:
         return Verdict("cpu", f"{figures}, and the quota held threads back.")
+    others = usage.get("other_load_cores", 0.0)
+    if vcpus and others >= DISTURBED * vcpus and cores + others >= ALL_CORES * vcpus:
+        # what the job would do alone cannot be told from this
+        return Verdict("cpu", f"{figures}, and other programs took {others:.1f}.")
     if ONE_CORE * ranks <= cores < 1.3 * ranks:
         return Verdict("cpu", f"{figures}: one thread of each process limits it.")
     if cores >= ONE_CORE * ranks and (computing >= COMPUTING or not shares):

@@ -130,7 +130,8 @@ def interval_text(estimate: Estimate) -> str:
         return f"no interval (n = {estimate.n})"
     share = 100 * half / estimate.value
     bounds = f"{number(estimate.low)} to {number(estimate.high)}"
-    return f"±{share:.2g} %   95 % interval {bounds}, n = {estimate.n:,}"
+    shown_share = f"{share:.2g}" if share < 10 else f"{share:,.0f}"
+    return f"±{shown_share} %   95 % interval {bounds}, n = {estimate.n:,}"
 
 
 def phase_bars(phases: dict[str, float]) -> Table:
