@@ -14,7 +14,7 @@ _VERDICTS = {
     "tied": "It was measured and cannot be told from the best.",
     "beaten": "It was measured and is beaten.",
     "excluded": "It is ruled out.",
-    "untested": "It has not been tested.",
+    "untested": "",  # the reason says it
 }
 
 
@@ -29,7 +29,7 @@ def tell(choice: Choice, offer: str) -> str:
     row = _find(choice, offer)
     line = choice.ledger(f"row = {row['row']}")[0]
     paragraphs = [f"{line['offer']}: {_machine(row)}"]
-    paragraphs.append(f"{_VERDICTS[line['verdict']]} {_sentence(line['reason'])}")
+    paragraphs.append(f"{_VERDICTS[line['verdict']]} {_sentence(line['reason'])}".strip())
     tried = [e for e in choice.evidence if _same(e, row)]
     paragraphs += [text for text in map(_trials, tried) if text]
     if line["verdict"] == "untested" and choice.winner is not None:
