@@ -50,7 +50,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the Python that trains")
     parser.add_argument("--kind", help="only kinds with this in their name")
-    parser.add_argument("--data", type=Path, help="not used: the scripts make their data")
     arguments = parser.parse_args()
     tests = helper()
     print(f"{'loop':<36}{'steps':>7}{'ours':>7}{'samples':>9}{'ours':>8}{'rate error':>12}")

@@ -161,9 +161,13 @@ def report(title: str, found: dict[str, list[tuple[float, bool]]], profiled: boo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True)
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    parser.add_argument("--data", type=Path, default=beside, help="[default: ../shared/data]")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if not options.data.is_dir():
+        print(f"skipped: there is no folder '{options.data}'; give one with --data")
+        return
     for title, read, profiled in (
         ("llama.cpp on three clouds, no profile", three_clouds, False),
         ("CNN training, no profile", cnn_training, False),
