@@ -165,3 +165,37 @@ def test_nothing_is_recorded_into_a_graph() -> None:
     timeline = DeviceTimeline(device.event, lambda *step: written.append(step), lambda: False)
     queue_step(timeline, device, 0.5)
     assert written == [(0.5, 32, (9.0,) * 6, False)]
+
+
+def test_a_call_that_a_class_inherits_is_kept() -> None:
+    torch = pytest.importorskip("torch")
+    from underdog.probe.hooks.torch_modules import ModuleWatch
+
+    class Tap:
+        def opens(self, kind: int) -> bool:
+            return True
+
+        def call(self, module: Any, call: Any, args: Any, kwargs: Any) -> Any:
+            return call(module, *args, **kwargs)
+
+    class Doubling(torch.nn.Module):
+        def __call__(self, x: Any) -> Any:
+            return 2 * super().__call__(x)
+
+        def forward(self, x: Any) -> Any:
+            return x + 1
+
+    class Child(Doubling):
+        pass
+
+    pristine = torch.nn.Module.__call__
+    watch = ModuleWatch(torch.nn.Module, Tap())
+    try:
+        child = Child()
+        assert [child(1), child(1), child(1)] == [4, 4, 4]
+        watch.tracing(True)
+        assert child(1) == 4
+        watch.tracing(False)
+        assert child(1) == 4
+    finally:
+        torch.nn.Module.__call__ = pristine

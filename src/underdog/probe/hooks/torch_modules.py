@@ -61,13 +61,16 @@ class ModuleWatch:
         if cls is self._base or any(cls is known for known, _, _ in self._classes):
             return
         self._quiet_steps = 0
+        # what the class is called by now: its own, or one that it inherits from another than Module
+        present = cls.__call__
+        plain = present in (self.searched, self.pristine, self._watched)
+        ours = self._watched if plain else self._around(present)
         own = cls.__dict__.get("__call__")
-        ours = self._watched if own is None else self._around(own)
         self._classes.append((cls, own, ours))
         cls.__call__ = ours
 
     def _around(self, own: Any) -> Any:
-        """The watch over a class with a call of its own."""
+        """The watch over a class whose call is not that of Module."""
         tap = self._tap
 
         @functools.wraps(own)
