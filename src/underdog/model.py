@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Purchase = Literal["on-demand", "spot", "reserved"]
 Status = Literal[
     "running",
     "ok",

@@ -26,7 +26,6 @@ FRAMEWORK_STACKS = {
 # the CUDA compute capability from which a chip has units for the format (CUDA C++ Programming
 # Guide, "Features and Technical Specifications"); of other chips it is left open
 UNITS_SINCE = {"bfloat16": 8.0, "float8": 8.9}
-_PLACE = "coalesce(zone, region)"
 _EACH = "coalesce(accelerator_usable_gib, accelerator_memory_gib)"
 
 

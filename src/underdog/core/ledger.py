@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from underdog.core.constraints import Constraint, figure, shown, text
 from underdog.core.utility import Utility
 
-VERDICTS = ("best", "tied", "beaten", "excluded", "untested")
 OFFER_ID = (
     "concat_ws('/', provider, coalesce(zone, region), "
     "CASE WHEN nodes = 1 THEN instance_type "

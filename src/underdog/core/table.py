@@ -16,7 +16,6 @@ from underdog.core.expression import Expression
 from underdog.errors import CatalogError, ExpressionError, did_you_mean
 
 SQL_TYPES = {"text": "VARCHAR", "number": "DOUBLE", "flag": "BOOLEAN", "list": "VARCHAR"}
-_NAME_OF_ROW = "concat_ws('/', provider, coalesce(zone, region), instance_type, purchase)"
 
 
 def connect() -> duckdb.DuckDBPyConnection:

@@ -16,7 +16,6 @@ from .jax_samples import array_leaves
 from .jax_steps import StepWatch
 
 WATCHES = "jax"
-METHODS = ("lower", "trace", "eval_shape", "clear_cache")
 
 
 def attach(module: Any, recorder: Any) -> None:
