@@ -190,13 +190,18 @@ def test_the_tree_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_signals_is_that_of_a_shell(launch: Callable[..., Script]) -> None:
+    command = ["grep", "-E", "SigIgn|SigBlk", "/proc/self/status"]
     read, write = os.pipe()
-    script = launch("grep", "-E", "SigIgn|SigBlk", "/proc/self/status", stdout=write)
+    script = launch(*command, stdout=write)
     os.close(write)
     with os.fdopen(read) as pipe:
         text = pipe.read()
     assert finish(script) == 0
-    assert [line.split()[1] for line in text.splitlines()] == ["0" * 16] * 2
+    # the C library keeps signals 32 and 33 to itself: nobody can reset what a parent left there
+    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert text == plain
+    ours = ~(0b11 << 31)
+    assert [int(line.split()[1], 16) & ours for line in text.splitlines()] == [0, 0]
 
 
 def test_closed_standard_streams_are_no_trap(tmp_path: Path) -> None:
