@@ -62,6 +62,7 @@ class Offer:
     region: str
     instance_type: str
     purchase: str = "on-demand"
+    term: str | None = None  # what is committed to, of a reserved offer
     zone: str | None = None
     nodes: int = 1
     price: Price
@@ -75,10 +76,13 @@ class Offer:
 
     @property
     def id(self) -> str:
-        """``provider/region-or-zone/instance_type/purchase``, with ``Nx`` before the type of N."""
-        return offer_id(
-            self.provider, self.zone or self.region, self.instance_type, self.purchase, self.nodes
-        )
+        """``provider/region-or-zone/instance_type/purchase``, with ``Nx`` before the type of N.
+
+        The term of a reserved offer follows its purchase: ``reserved:1y``.
+        """
+        purchase = f"{self.purchase}:{self.term}" if self.term else self.purchase
+        place = self.zone or self.region
+        return offer_id(self.provider, place, self.instance_type, purchase, self.nodes)
 
 
 def offer_id(provider: str, place: str, instance_type: str, purchase: str, nodes: int = 1) -> str:

@@ -37,8 +37,31 @@ class Hardware:
     accelerator_count: float | None = 0
     accelerator_memory_gib: float | None = None
     accelerator_usable_gib: float | None = None
+    accelerator_memory_source_gib: float | None = None
+    accelerator_link: str | None = None
+    accelerator_link_gb_per_s: float | None = None
+    cpu_extensions: str | None = None
     network_gbps: float | None = None
+    network_rdma: str | None = None
+    network_rdma_gbps: float | None = None
     local_disk_gb: float | None = None
+    local_disk_kind: str | None = None
+    local_disk_gb_per_s: float | None = None
+
+
+# what the source says of the machine stands, whatever is known of its parts
+_AS_GIVEN = (
+    "accelerator_memory_source_gib",
+    "accelerator_link",
+    "accelerator_link_gb_per_s",
+    "cpu_extensions",
+    "network_gbps",
+    "network_rdma",
+    "network_rdma_gbps",
+    "local_disk_gb",
+    "local_disk_kind",
+    "local_disk_gb_per_s",
+)
 
 
 def price_of(text: str | None, source: str, date: str, missing: str) -> Price:
@@ -65,14 +88,22 @@ def offer_row(
     hardware: Hardware,
     *,
     price: Price,
+    zone: str | None = None,
+    zones: str | None = None,
+    term: str | None = None,
+    service: str | None = None,
 ) -> dict[str, Any]:
     """An offer as a dict of all ``OFFER_COLUMNS``."""
     row: dict[str, Any] = dict.fromkeys(column.name for column in OFFER_COLUMNS)
     row.update(
         provider=provider,
         region=region,
+        zone=zone,
+        zones=zones,
         instance_type=instance_type,
         purchase=purchase,
+        term=term,
+        service=service,
         nodes=1,
         price_per_hour=price.per_hour,
         price_unknown_reason=price.unknown_reason,
@@ -82,12 +113,11 @@ def offer_row(
         vcpus=hardware.vcpus,
         vcpus_sustained=sustained_vcpus(provider, instance_type, hardware.vcpus),
         memory_gib=hardware.memory_gib,
-        network_gbps=hardware.network_gbps,
-        local_disk_gb=hardware.local_disk_gb,
         kg_co2e_per_kwh=carbon(provider).get(region),
         **processor_columns(hardware),
         **accelerator_columns(hardware),
     )
+    row.update({n: v for n in _AS_GIVEN if (v := getattr(hardware, n)) is not None})
     return row
 
 

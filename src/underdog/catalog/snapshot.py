@@ -11,7 +11,7 @@ import hashlib
 import importlib.resources
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,12 +111,18 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _table(path: Path, rows: int) -> Table:
     # a view: reading all of the file into memory costs more than a whole command needs
-    names = ", ".join(
-        f'CAST("{c.name}" AS {SQL_TYPES[c.kind]}) AS "{c.name}"' for c in OFFER_COLUMNS
-    )
     connection = connect()
     try:
         file = quoted(str(path.resolve()))
+        there = {
+            name
+            for (name,) in connection.execute(f"SELECT name FROM parquet_schema({file})").fetchall()
+        }
+        # a snapshot of an older version lacks the columns that came since: unknown
+        names = ", ".join(
+            f'CAST({quoted_name(c.name, there)} AS {SQL_TYPES[c.kind]}) AS "{c.name}"'
+            for c in OFFER_COLUMNS
+        )
         # a table has rowid of its own, a view needs one: joins refer to offers by it
         connection.execute(
             f"CREATE VIEW offers AS SELECT {names}, file_row_number AS rowid "
@@ -132,6 +138,11 @@ def _table(path: Path, rows: int) -> Table:
     return table
 
 
+def quoted_name(name: str, there: Container[str]) -> str:
+    """A column as SQL names it, NULL where the file has none."""
+    return f'"{name}"' if name in there else "NULL"
+
+
 def write(
     path: Path,
     rows: Sequence[Mapping[str, Any]],
@@ -145,7 +156,7 @@ def write(
     connection.execute("SET threads = 1")
     fill(connection, {c.name: [row[c.name] for row in rows] for c in OFFER_COLUMNS})
     connection.execute(
-        "COPY (SELECT * FROM offers ORDER BY provider, instance_type, region, purchase) "
+        "COPY (SELECT * FROM offers ORDER BY provider, instance_type, region, zone, purchase, term) "
         f"TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
     )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

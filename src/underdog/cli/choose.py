@@ -88,7 +88,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 @click.option("--deadline", type=DURATION, help="The longest the job may take; needs --samples.")
 @click.option("--budget", type=POSITIVE, metavar="USD", help="The most the job may cost.")
 @click.option(
-    "--purchase", type=Names(), default=(), metavar="LIST", help="Among on-demand,spot,reserved."
+    "--purchase", type=Names(), default=(), metavar="LIST", help="Among on-demand,spot,reserved. [default: on-demand,spot]"
 )
 @click.option(
     "--nodes",

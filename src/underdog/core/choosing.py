@@ -27,7 +27,8 @@ COST_COLUMNS = (
     "dollars_to_train",
 )
 FACTS = (
-    "provider, region, zone, instance_type, purchase, price_per_hour, price_date, price_source, "
+    "provider, region, zone, instance_type, purchase, term, service, price_per_hour, price_date, "
+    "price_source, caveats, "
     "vcpus, memory_gib, arch, accelerator, accelerator_count, accelerator_memory_gib"
 )
 
@@ -321,8 +322,8 @@ def _fill(table: Table, name: str, columns: Mapping[str, Any]) -> None:
 
 def _constraints(request: Request, evidence: Sequence[Evidence]) -> list[Constraint]:
     made = [limits.where(request.where)] if request.where else []
-    if request.purchase:
-        made.append(limits.purchase(request.purchase))
+    # a commitment of a year is not what somebody means who asks for a machine
+    made.append(limits.purchase(request.purchase or ("on-demand", "spot")))
     made += limits.from_trials(evidence, request.stacks)
     if request.utility.uses(*COST_COLUMNS) or request.budget is not None:
         made.append(limits.price_known(request.utility.text))
@@ -355,7 +356,7 @@ def _rank(choice: Choice) -> None:
     metrics = ", ".join(f'"{name}"' for name in METRICS)
     listed = ", ".join(f"m.term_{k}" for k in range(len(utility.terms)))
     sql = (
-        "SELECT m.row, m.machines, m.shape, m.purchase, b.others, s.u, s.u_low, s.u_high, "
+        "SELECT m.row, m.machines, m.shape, s.purchase, b.others, s.u, s.u_low, s.u_high, "
         f"m.source, m.rate, m.price, m.offer, m.family, {listed} "
         f"FROM ({best}) AS b JOIN scored AS s ON s.row = b.row AND s.machines = b.machines "
         f"JOIN (SELECT * EXCLUDE ({metrics}), {terms}, {ledger.OFFER_ID} AS offer, "

@@ -77,7 +77,8 @@ def purchase(options: Sequence[str]) -> Constraint:
     """Only these purchase options."""
     listed = ", ".join(text(option) for option in options)
     wanted = " or ".join(options)
-    met, reason = f"purchase is {wanted}", f"'sold as ' || purchase || {text(f', not {wanted}')}"
+    met = f"purchase is {wanted}"
+    reason = f"'sold as ' || concat_ws(':', purchase, term) || {text(f', not {wanted}')}"
     return Constraint("purchase", met, f"purchase NOT IN ({listed})", reason)
 
 

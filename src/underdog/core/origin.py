@@ -35,6 +35,7 @@ def row_of(trial: Trial, facts: Facts) -> dict[str, Any]:
         "region": offer.region if offer else machine.region or "here",
         "zone": offer.zone if offer else machine.zone,
         "purchase": offer.purchase if offer else machine.purchase or "on-demand",
+        "term": offer.term if offer else None,
         "price_per_hour": trial.price.per_hour,
         "price_unknown_reason": trial.price.unknown_reason,
         "price_source": trial.price.source or None,

@@ -143,7 +143,9 @@ class Table:
         values = dict(zip((d[0] for d in found.description or ()), row, strict=True))
         fault = expression.faults[values["fault_"]]
         place = values.get("zone") or values.get("region")
-        parts = (values.get("provider"), place, values.get("instance_type"), values.get("purchase"))
+        term = values.get("term")
+        purchase = f"{values.get('purchase')}:{term}" if term else values.get("purchase")
+        parts = (values.get("provider"), place, values.get("instance_type"), purchase)
         name = "/".join(str(part) for part in parts if part is not None)
         because = ", ".join(f"{c} is {_shown(values[c])}" for c in fault.columns)
         raise ExpressionError(
@@ -178,7 +180,7 @@ def _order(order_by: Sequence[tuple[str, bool]]) -> str:
         if name not in BY_NAME:
             raise ExpressionError(f"There is no column '{name}'.", did_you_mean(name, BY_NAME))
     parts = [f'"{name}" {"DESC" if down else "ASC"} NULLS LAST' for name, down in order_by]
-    ties = ("provider", "region", "zone", "instance_type", "purchase", "nodes")
+    ties = ("provider", "region", "zone", "instance_type", "purchase", "term", "nodes")
     return ", ".join([*parts, *(f"{name} NULLS LAST" for name in ties)])
 
 

@@ -30,8 +30,9 @@ def bare(name: str, source: str) -> Known:
     """An offer of which only the name is known; our own spelling of an id is taken apart."""
     parts = name.split("/")
     price = Price(source=source, unknown_reason="the file has no price")
-    if len(parts) == 4 and parts[3] in PURCHASES and all(parts):
-        provider, region, shape, purchase = parts
+    if len(parts) == 4 and parts[3].partition(":")[0] in PURCHASES and all(parts):
+        provider, region, shape, sold = parts
+        purchase, _, term = sold.partition(":")
         count, by, rest = shape.partition("x")
         clustered = bool(by) and count.isascii() and count.isdigit() and int(count) > 1
         offer = Offer(
@@ -39,6 +40,7 @@ def bare(name: str, source: str) -> Known:
             region=region,
             instance_type=rest if clustered else shape,
             purchase=purchase,
+            term=term or None,
             nodes=int(count) if clustered else 1,
             price=price,
         )
@@ -106,6 +108,7 @@ def _known(
         zone=text("zone"),
         instance_type=text("instance_type") or guess.instance_type,
         purchase=purchase,
+        term=text("term") or guess.term,
         nodes=int(nodes),
         price=_price(number, row, problems, source),
         vcpus=value("vcpus"),

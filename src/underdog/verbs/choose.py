@@ -45,7 +45,7 @@ class Options:
         deadline: the longest time for the whole job, seconds or text such as ``48h``.
         samples: of the whole job.
         budget: the most that the whole job may cost, USD.
-        purchase: options to consider; all without it.
+        purchase: options to consider; on-demand and spot without it.
         nodes: numbers of machines that may share the job.
         software: stacks that the workload can run on, else what its framework reaches unchanged.
         all_regions: list every region, not only the best one of each machine.
