@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from underdog.core.choosing import Choice, Request, choose
+from underdog.core.evidence import gather
 from underdog.core.table import Table
+from underdog.core.utility import parse_utility
 from underdog.model import Caveat, Estimate, Machine, Measurement, Price, Profile, Software, Trial
 
 # accelerator, seconds per step, dollars per step
@@ -95,3 +98,18 @@ PROFILE = Profile(
     optimizer_bytes=8 * 2**30,
     number_format="float32",
 )
+
+
+def chosen(
+    rows: list[dict[str, Any]],
+    trials: list[Trial],
+    by: str = "samples_per_dollar",
+    *,
+    better: Any = None,
+    tolerance: float = 0.0,
+    **request: Any,
+) -> Choice:
+    utility = parse_utility(
+        by, direction=better, tolerance=tolerance, has_samples="samples" in request
+    )
+    return choose(table(rows), gather(trials), Request(utility=utility, **request))
