@@ -69,18 +69,25 @@ class MissingPackageError(UnderdogError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is closest to a mistyped one, or None where none is close."""
+    """The known name that is meant by a mistyped one, or None where none is close.
+
+    The first one that has all its words is meant (``price``: ``price_per_hour``), else the closest.
+    """
     import difflib  # on use: only a mistake needs it, and the command line loads this module
 
     by_lower = {name_.lower(): name_ for name_ in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.8)
+    words = set(name.lower().replace("-", "_").split("_"))
+    whole = [n for n in by_lower if words <= set(n.replace("-", "_").split("_"))]
+    far = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.55)
+    found = [*close, *whole, *far]
     return by_lower[found[0]] if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The sentence for an error message about an unknown name."""
-    names = sorted(known)
+    names = list(known)
     near = nearest(name, names)
     if near is not None:
         return f"Did you mean '{near}'?"
-    return f"Known: {', '.join(names)}."
+    return f"Known: {', '.join(sorted(names))}."

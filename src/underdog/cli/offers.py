@@ -98,8 +98,8 @@ def _talk(found: Listing) -> str:
 
 
 def _columns(given: str | None, people: bool) -> list[str]:
-    from underdog.core.columns import BY_NAME
-    from underdog.errors import UsageError, did_you_mean
+    from underdog.core.columns import BY_NAME, column_meant
+    from underdog.errors import UsageError
     from underdog.report.offers import COLUMNS
 
     if given is None:
@@ -109,7 +109,7 @@ def _columns(given: str | None, people: bool) -> list[str]:
         return list(BY_NAME)
     for name in names:
         if name not in BY_NAME:
-            raise UsageError(f"There is no column '{name}'.", did_you_mean(name, BY_NAME))
+            raise UsageError(f"There is no column '{name}'.", column_meant(name))
     if not names:
         raise UsageError(f"'{given}' names no column.", "Write it like --columns region,vcpus")
     return names

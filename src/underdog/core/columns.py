@@ -6,7 +6,10 @@ it satisfies no condition and never wins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
+
+from underdog.errors import nearest
 
 Kind = Literal["text", "number", "flag", "list"]
 
@@ -64,7 +67,9 @@ OFFER_COLUMNS: tuple[Column, ...] = (
     Column("accelerator_link_gb_per_s", "number", "GB/s", "of each accelerator, both ways"),
     Column("compute_capability", "number", "", "of CUDA, where there is one"),
     Column("software", "text", "", "stacks that reach it, comma-separated: cuda, rocm, …"),
-    Column("cpu_accelerator_ratio", "number", "", "rate of the vCPUs over that of all accelerators"),
+    Column(
+        "cpu_accelerator_ratio", "number", "", "rate of the vCPUs over the accelerators"
+    ),
     Column("network_gbps", "number", "Gbit/s", "network bandwidth of a node"),
     Column("network_rdma", "text", "", "how nodes reach each other's memory: efa, infiniband, …"),
     Column("network_rdma_gbps", "number", "Gbit/s", "bandwidth of that"),
@@ -76,3 +81,27 @@ OFFER_COLUMNS: tuple[Column, ...] = (
 )
 
 BY_NAME: dict[str, Column] = {c.name: c for c in OFFER_COLUMNS}
+
+# what people call a column, where that is not a part of its name
+_SYNONYMS = {
+    "cloud": "provider",
+    "clock": "cpu_ghz",
+    "core": "vcpus",
+    "cores": "vcpus",
+    "cost": "price_per_hour",
+    "gpu": "accelerator",
+    "gpu_count": "accelerator_count",
+    "gpu_memory": "accelerator_memory_gib",
+    "gpus": "accelerator_count",
+    "ram": "memory_gib",
+    "spot": "purchase",
+    "vram": "accelerator_memory_gib",
+}
+
+
+def column_meant(name: str, known: Iterable[str] = tuple(BY_NAME)) -> str:
+    """The sentence for an error message about a name that is no column."""
+    names = list(known)
+    synonym = _SYNONYMS.get(name.lower())
+    near = synonym if synonym in names else nearest(name, names)
+    return f"Did you mean '{near}'?" if near else "underdog offers --columns all lists them."

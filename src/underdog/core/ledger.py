@@ -16,7 +16,8 @@ from underdog.core.utility import Utility
 OFFER_ID = (
     "concat_ws('/', provider, coalesce(zone, region), "
     "CASE WHEN nodes = 1 THEN instance_type "
-    "ELSE CAST(CAST(nodes AS BIGINT) AS VARCHAR) || 'x' || instance_type END, concat_ws(':', purchase, term))"
+    "ELSE CAST(CAST(nodes AS BIGINT) AS VARCHAR) || 'x' || instance_type END, "
+    "concat_ws(':', purchase, term))"
 )
 
 

@@ -72,7 +72,8 @@ def scored(question: Question) -> str:
     cases = " ".join(f"WHEN {c.out} THEN {i}" for i, c in enumerate(question.constraints))
     out = f"CASE {cases} END" if cases else "NULL"
     return (
-        "SELECT row, shape, machines, concat_ws(':', purchase, term) AS purchase, source, price, coalesce(zone, region) AS place, "
+        "SELECT row, shape, machines, concat_ws(':', purchase, term) AS purchase, source, price, "
+        "coalesce(zone, region) AS place, "
         "u_rate AS u, least(u_rate_low, u_rate_high) AS u_low, "
         "greatest(u_rate_low, u_rate_high) AS u_high, u_rate_high AS u_fastest, "
         f"{' OR '.join(doubts)} AS doubtful, "

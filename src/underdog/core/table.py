@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from underdog.core.columns import BY_NAME, OFFER_COLUMNS
+from underdog.core.columns import BY_NAME, OFFER_COLUMNS, column_meant
 from underdog.core.expression import Expression
-from underdog.errors import CatalogError, ExpressionError, did_you_mean
+from underdog.errors import CatalogError, ExpressionError
 
 SQL_TYPES = {"text": "VARCHAR", "number": "DOUBLE", "flag": "BOOLEAN", "list": "VARCHAR"}
 
@@ -45,7 +45,7 @@ def fill(
     """Create the table ``offers`` and fill it; see ``Table.from_arrays``."""
     for name in columns:
         if name not in BY_NAME:
-            raise CatalogError(f"Offers have no column '{name}'.", did_you_mean(name, BY_NAME))
+            raise CatalogError(f"Offers have no column '{name}'.", column_meant(name))
     if len({len(values) for values in columns.values()}) > 1:
         raise CatalogError("The columns of the offers differ in length.")
     arrays = {name: _array(name, values) for name, values in columns.items()}
@@ -178,7 +178,7 @@ class Table:
 def _order(order_by: Sequence[tuple[str, bool]]) -> str:
     for name, _ in order_by:
         if name not in BY_NAME:
-            raise ExpressionError(f"There is no column '{name}'.", did_you_mean(name, BY_NAME))
+            raise ExpressionError(f"There is no column '{name}'.", column_meant(name))
     parts = [f'"{name}" {"DESC" if down else "ASC"} NULLS LAST' for name, down in order_by]
     ties = ("provider", "region", "zone", "instance_type", "purchase", "term", "nodes")
     return ", ".join([*parts, *(f"{name} NULLS LAST" for name in ties)])

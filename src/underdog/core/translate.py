@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from underdog.core.columns import Column
+from underdog.core.columns import Column, column_meant
 from underdog.core.functions import OPERATORS, call, operate
 from underdog.core.terms import (
     LISTED,
@@ -24,7 +24,6 @@ from underdog.core.terms import (
     require,
     under,
 )
-from underdog.errors import nearest
 
 MAX_DEPTH = 100
 MAX_FAULT_TEXT = 100_000
@@ -96,13 +95,10 @@ class Translator:
         column = self.columns.get(path[-1].lower()) if len(path) == 1 else None
         if column is None:
             name = ".".join(path)
-            near = nearest(name, [column.name for column in self.columns.values()])
-            hint = (
-                f"Did you mean '{near}'?" if near else "underdog offers --columns all lists them."
-            )
+            meant = column_meant(name, [column.name for column in self.columns.values()])
             raise RefusedError(
                 f"there is no column '{name}'.",
-                f"{hint} Text stands in single quotes: '{name}'.",
+                f"{meant} Text stands in single quotes: '{name}'.",
             )
         self.used.add(column.name)
         kind = "text" if column.kind == "list" else column.kind

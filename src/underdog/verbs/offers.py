@@ -9,9 +9,9 @@ from typing import Any
 
 from underdog.catalog import snapshot
 from underdog.catalog.snapshot import Snapshot
-from underdog.core.columns import BY_NAME
+from underdog.core.columns import BY_NAME, column_meant
 from underdog.core.expression import parse
-from underdog.errors import UsageError, did_you_mean
+from underdog.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ def _order(name: str) -> tuple[str, bool]:
     down = name.startswith("-")
     bare = name.removeprefix("-").strip().lower()
     if bare not in BY_NAME:
-        raise UsageError(f"There is no column '{bare}' to sort by.", did_you_mean(bare, BY_NAME))
+        raise UsageError(f"There is no column '{bare}' to sort by.", column_meant(bare))
     return bare, down
