@@ -242,6 +242,15 @@ def test_a_command_that_cannot_start_is_told(command: list[str], words: str) -> 
         check_command(command, os.environ)
 
 
+def test_a_mistyped_script_is_no_workload(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)")
+    with pytest.raises(UsageError, match="was not found") as caught:
+        check_command([PYTHON, str(tmp_path / "trian.py")], os.environ)
+    assert caught.value.hint == f"Did you mean '{tmp_path / 'train.py'}'?"
+    check_command([PYTHON, str(tmp_path / "train.py")], os.environ)
+    check_command([PYTHON, "train_{size}.py"], os.environ)
+
+
 def test_a_script_without_its_interpreter_gets_a_hint(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("print(1)")

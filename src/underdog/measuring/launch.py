@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -17,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from underdog.errors import MeasureError, UsageError
+from underdog.errors import MeasureError, UsageError, nearest
 from underdog.measuring import guard
 
+PYTHON = re.compile(r"python[\d.]*")
 KIB = 1024 if sys.platform != "darwin" else 1  # the unit of ru_maxrss differs
 START_LIMIT = 30.0  # seconds within which a guard answers even on a machine that swaps
 
@@ -36,6 +38,7 @@ def check_command(command: Sequence[str], env: Mapping[str, str]) -> None:
         )
     program = command[0]
     if shutil.which(program, path=env.get("PATH", os.defpath)):
+        _check_script(command)
         return
     rest = " ".join(command)
     hint = "Check the spelling and $PATH."
@@ -52,6 +55,19 @@ def check_command(command: Sequence[str], env: Mapping[str, str]) -> None:
     if program.startswith("-"):
         hint = "Options of underdog stand before '--', the command after it."
     raise UsageError(f"The program '{program}' was not found.", hint)
+
+
+def _check_script(command: Sequence[str]) -> None:
+    """A mistyped script must not become a failed trial of a workload that does not exist."""
+    script = command[1] if len(command) > 1 else ""
+    if not (PYTHON.fullmatch(Path(command[0]).name) and script.endswith(".py")):
+        return
+    if not (Path(script).exists() or "{" in script):  # that would be a knob's
+        folder = Path(script).parent
+        beside = sorted(path.name for path in folder.glob("*.py")) if folder.is_dir() else []
+        near = nearest(Path(script).name, beside)
+        hint = f"Did you mean '{folder / near}'?" if near else f"There is no such file in {folder}."
+        raise UsageError(f"The script '{script}' was not found.", hint)
 
 
 class Script:

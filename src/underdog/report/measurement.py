@@ -54,7 +54,7 @@ def trial_report(trial: Trial) -> RenderableType:
         parts.append(Padding(reason, (0, 0, 0, 2), expand=False))
     if trial.measurement is not None and trial.measurement.steps:
         parts += [Padding(rate_lines(trial.measurement), (0, 0, 0, 2), expand=False)]
-    if trial.phases:
+    if trial.phases and trial.measurement is not None and trial.measurement.step_seconds:
         parts += [Text(""), Padding(phase_bars(trial.phases), (0, 0, 0, 2), expand=False)]
     facts = fact_table(trial)
     if facts.row_count:
@@ -107,12 +107,13 @@ def rate_lines(measurement: Measurement) -> Text:
         words.append(f"{m.ranks} ranks")
     if m.step_seconds:
         words.append(f"{format_seconds(m.step_seconds.value)} a step")
-    words.append(f"{m.steps:,} steps" + (f", {m.samples:,} samples" if m.samples else ""))
+    steps = "1 step" if m.steps == 1 else f"{m.steps:,} steps"
+    words.append(steps + (f", {m.samples:,} samples" if m.samples else ""))
     if m.skipped_steps:
         words.append(f"{m.skipped_steps:,} skipped by the gradient scaler")
     if m.warmup_steps:
         words.append(
-            f"warm-up of {m.warmup_steps:,} steps ({format_seconds(m.warmup_seconds)}) left out"
+            f"warm-up of {m.warmup_steps:,} step{'s' * (m.warmup_steps > 1)} ({format_seconds(m.warmup_seconds)}) left out"
         )
     text.append(" · ".join(words))
     if m.pauses:
