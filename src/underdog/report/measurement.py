@@ -107,13 +107,12 @@ def rate_lines(measurement: Measurement) -> Text:
         words.append(f"{m.ranks} ranks")
     if m.step_seconds:
         words.append(f"{format_seconds(m.step_seconds.value)} a step")
-    steps = "1 step" if m.steps == 1 else f"{m.steps:,} steps"
-    words.append(steps + (f", {m.samples:,} samples" if m.samples else ""))
+    words.append(steps_text(m.steps) + (f", {m.samples:,} samples" if m.samples else ""))
     if m.skipped_steps:
         words.append(f"{m.skipped_steps:,} skipped by the gradient scaler")
     if m.warmup_steps:
         words.append(
-            f"warm-up of {m.warmup_steps:,} step{'s' * (m.warmup_steps > 1)} ({format_seconds(m.warmup_seconds)}) left out"
+            f"warm-up of {steps_text(m.warmup_steps)} ({format_seconds(m.warmup_seconds)}) left out"
         )
     text.append(" · ".join(words))
     if m.pauses:
@@ -122,6 +121,11 @@ def rate_lines(measurement: Measurement) -> Text:
         if m.samples_per_second_with_pauses:
             text.append(f"; with them {number(m.samples_per_second_with_pauses)} samples/s")
     return text
+
+
+def steps_text(steps: int) -> str:
+    """``1 step``, ``2,000 steps``."""
+    return f"{steps:,} step{'s' * (steps != 1)}"
 
 
 def interval_text(estimate: Estimate) -> str:
