@@ -41,8 +41,8 @@ SAID = {
         "Quota limit 'TPUV5sPreemptibleLitepodPerProjectPerZoneForTPUAPI' has been exceeded. "
         "Limit: 0 in zone us-west4-a.",
         "(OperationNotAllowed) Operation could not be completed as it results in exceeding "
-        "approved standardNCADSA100v4Family Cores quota. Additional details - Deployment Model: Resource "
-        "Manager, Location: eastus, Current Limit: 0",
+        "approved standardNCADSA100v4Family Cores quota. Additional details - Deployment Model: "
+        "Resource Manager, Location: eastus, Current Limit: 0",
         "(QuotaExceeded) Operation could not be completed as it results in exceeding approved "
         "LowPriorityCores quota.",
         "InstanceLimitExceeded: You have requested more instances (1) than your current limit of 0",
