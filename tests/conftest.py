@@ -2,8 +2,52 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 # A suite that is started in the background may have inherited "ignore Ctrl-C", and so would all
 # that it starts; the tests that send one expect a terminal's behaviour.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# the store, the snapshots and the prices of who runs the tests are not for the tests
+_data = tempfile.mkdtemp(prefix="underdog-tests-")
+atexit.register(shutil.rmtree, _data, ignore_errors=True)
+os.environ["XDG_DATA_HOME"] = _data
+
+
+@pytest.fixture(scope="session")
+def _part_of_the_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from underdog.catalog import snapshot
+    from underdog.core.columns import BY_NAME
+    from underdog.core.expression import parse
+
+    path = tmp_path_factory.mktemp("bundled") / snapshot.FILE_NAME
+    whole = snapshot.load()
+    rows = [
+        row
+        for provider in ("aws", "azure", "gcp")
+        for kind in ("accelerator_count > 0", "accelerator_count = 0")
+        for row in whole.table.select(
+            parse(f"provider = '{provider}' and {kind}", BY_NAME), limit=150
+        )
+    ]
+    snapshot.write(path, rows, date=whole.date, sources=whole.sources, left_out=whole.left_out)
+    return path
+
+
+@pytest.fixture
+def small_catalog(_part_of_the_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A part of the bundled snapshot in its place: a refresh takes seconds with all of it."""
+    from underdog.catalog import snapshot
+
+    monkeypatch.setattr(snapshot, "bundled_path", lambda: _part_of_the_catalog)
+    snapshot._bundled.cache_clear()
+    yield
+    snapshot._bundled.cache_clear()

@@ -5,6 +5,8 @@
 ``UsageError``           a flag, a name or a value that cannot be taken
 ``ExpressionError``      a ``--where`` or ``--by`` expression that cannot be read or computed
 ``CatalogError``         a snapshot or an offers file that cannot be read; names row and field
+``HttpError``            a source of the catalog that gave no answer; has its HTTP status
+``NotSetUpError``        a provider's package or its credentials are missing
 ``StoreError``           a store that cannot be opened, read or written
 ``TrialsError``          a file of trials that cannot be imported; names row and field
 ``MeasureError``         a run that could not be started or observed
@@ -46,6 +48,18 @@ class ExpressionError(UsageError):
 
 class CatalogError(UnderdogError):
     """A snapshot or an offers file that cannot be read; names row and field."""
+
+
+class HttpError(CatalogError):
+    """A source that gave no answer; ``status`` is that of HTTP, None where none came at all."""
+
+    def __init__(self, message: str, hint: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class NotSetUpError(CatalogError):
+    """A provider cannot be asked from here: its package or its credentials are missing."""
 
 
 class StoreError(UnderdogError):

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from underdog.catalog.facts import (
     FORMATS,
     AcceleratorFacts,
+    Network,
     Processor,
     accelerators,
     carbon,
+    machine_disk_gb_per_s,
+    machine_ghz,
+    machine_link,
+    machine_network,
+    processor_of,
     processors,
     sustained_share,
+    whole_cores,
 )
 from underdog.core.columns import OFFER_COLUMNS
 from underdog.model import Price
@@ -49,6 +58,7 @@ class Hardware:
     local_disk_gb_per_s: float | None = None
 
 
+RATES = (*(f"{name}_tflops" for name in FORMATS if name != "int8"), "int8_tops")
 # what the source says of the machine stands, whatever is known of its parts
 _AS_GIVEN = (
     "accelerator_memory_source_gib",
@@ -93,8 +103,11 @@ def offer_row(
     term: str | None = None,
     service: str | None = None,
 ) -> dict[str, Any]:
-    """An offer as a dict of all ``OFFER_COLUMNS``."""
-    row: dict[str, Any] = dict.fromkeys(column.name for column in OFFER_COLUMNS)
+    """An offer as a dict of all ``OFFER_COLUMNS``.
+
+    What ``hardware`` leaves open is filled from the tables of facts where they have the type.
+    """
+    row = machine_columns(provider, instance_type, hardware).copy()
     row.update(
         provider=provider,
         region=region,
@@ -110,15 +123,63 @@ def offer_row(
         price_source=price.source or None,
         price_date=price.date or None,
         currency=price.currency,
+        kg_co2e_per_kwh=carbon(provider).get(region),
+    )
+    return row
+
+
+# a machine stands in many regions at many prices; its columns are the same in all
+@functools.lru_cache(maxsize=20_000)
+def machine_columns(provider: str, instance_type: str, hardware: Hardware) -> dict[str, Any]:
+    """All columns of an offer, those that follow from the hardware filled; not to be changed."""
+    hardware = known_machine(provider, instance_type, hardware)
+    row: dict[str, Any] = dict.fromkeys(column.name for column in OFFER_COLUMNS)
+    row.update(
         vcpus=hardware.vcpus,
         vcpus_sustained=sustained_vcpus(provider, instance_type, hardware.vcpus),
         memory_gib=hardware.memory_gib,
-        kg_co2e_per_kwh=carbon(provider).get(region),
         **processor_columns(hardware),
         **accelerator_columns(hardware),
     )
     row.update({n: v for n in _AS_GIVEN if (v := getattr(hardware, n)) is not None})
+    row["cpu_accelerator_ratio"] = cpu_accelerator_ratio(row)
     return row
+
+
+@functools.cache
+def known_machine(provider: str, instance_type: str, hardware: Hardware) -> Hardware:
+    """The hardware with what the tables of facts know of its type; what is given stands."""
+    count = hardware.accelerator_count
+    link = machine_link(provider, instance_type, hardware.accelerator, count)
+    network = machine_network(provider, instance_type) or Network()
+    known: dict[str, Any] = {
+        "processor": processor_of(provider, instance_type),
+        "cpu_ghz": machine_ghz(provider, instance_type),
+        "accelerator_link": link and link[0],
+        "network_gbps": network.gbps,
+        "network_rdma": network.rdma,
+        "local_disk_gb_per_s": machine_disk_gb_per_s(provider, instance_type),
+    }
+    if link and hardware.accelerator_link in (None, link[0]):
+        known["accelerator_link_gb_per_s"] = link[1]
+    if hardware.network_rdma in (None, network.rdma):
+        known["network_rdma_gbps"] = network.rdma_gbps
+    missing = {name: known[name] for name in known if getattr(hardware, name) is None}
+    whole = hardware.whole_cores or whole_cores(provider, instance_type)
+    return replace(hardware, whole_cores=whole, **missing)
+
+
+def cpu_accelerator_ratio(row: Mapping[str, Any]) -> float | None:
+    """The fp32 rate of the vCPUs over the fp16 rate of all accelerators, or their best without it.
+
+    None without an accelerator, and where either rate is unknown.
+    """
+    count, cpu = row["accelerator_count"], row["cpu_fp32_tflops"]
+    rates = [row[name] for name in RATES if row[name] is not None]
+    rate = row["fp16_tflops"] or max(rates, default=None)
+    if not count or not cpu or rate is None:
+        return None
+    return float(f"{cpu / (rate * count):.3g}")
 
 
 def sustained_vcpus(provider: str, instance_type: str, vcpus: float | None) -> float | None:
@@ -141,11 +202,15 @@ def processor_columns(hardware: Hardware) -> dict[str, Any]:
         "arch": hardware.arch or processor.arch,
         "cpu_model": processor.model,
         "cpu_ghz": ghz,
+        "cpu_extensions": ",".join(processor.extensions),
         "vector_bits": processor.vector_bits,
     }
-    if hardware.vcpus is not None:
-        cores = hardware.vcpus / _threads(processor, hardware)
+    if hardware.vcpus is None:
+        return row
+    cores = hardware.vcpus / _threads(processor, hardware)
+    if ghz is not None and processor.flops_per_cycle is not None:
         row["cpu_fp32_tflops"] = round(cores * ghz * processor.flops_per_cycle / 1000, 4)
+    if processor.socket_cores is not None and processor.socket_gb_per_s is not None:
         share = cores * processor.socket_gb_per_s / processor.socket_cores
         row["cpu_memory_gb_per_s"] = round(share, 2)
     return row
@@ -175,15 +240,13 @@ def accelerator_columns(hardware: Hardware) -> dict[str, Any]:
 
 
 def fact_columns(facts: AcceleratorFacts) -> dict[str, Any]:
-    """What a model's facts say in the columns of an offer."""
+    """What a model's facts say in the columns of an offer; the link is the machine's, not here."""
     rates = {f"{name}_tflops": facts.tflops.get(name) for name in FORMATS if name != "int8"}
     return {
         **rates,
         "int8_tops": facts.tflops.get("int8"),
         "accelerator_gb_per_s": facts.gb_per_s,
         "accelerator_power_w": facts.power_w,
-        "accelerator_link": facts.link,
-        "accelerator_link_gb_per_s": facts.link_gb_per_s,
         "compute_capability": facts.compute_capability,
         "software": ",".join(facts.software),
     }

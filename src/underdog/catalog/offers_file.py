@@ -36,8 +36,11 @@ MOST_MEMORY_GIB = 65536
 Row = tuple[int, Mapping[str, Any]]
 
 
-def load(path: str | Path) -> Snapshot:
+def load(path: str | Path, of_trials: bool = False) -> Snapshot:
     """The offers of a file.
+
+    Args:
+        of_trials: it is a file of trials that says in its rows what their offers are.
 
     Raises:
         CatalogError: it cannot be read, holds no offer, or some rows are faulty; all faults are
@@ -49,7 +52,9 @@ def load(path: str | Path) -> Snapshot:
     except OSError as error:
         raise CatalogError(f"Cannot read the offers '{path}': {error.strerror}.") from error
     problems = Problems(str(path))
-    rows = [_offer(number, row, problems) for number, row in _rows(path, content, problems)]
+    given = _rows(path, content, problems)
+    given = _described(given) if of_trials else given
+    rows = [offer_of(number, row, problems) for number, row in given]
     if problems.count:
         lines = problems.text_of_all().replace("cannot be imported", "cannot be taken as offers")
         raise CatalogError(lines, "docs/reference/columns.md says what each column holds.")
@@ -64,6 +69,34 @@ def load(path: str | Path) -> Snapshot:
         left_out=(),
         rows=len(rows),
     )
+
+
+def other_columns(path: str | Path, of_trials: bool = False) -> list[dict[str, Any]]:
+    """Of each offer, in the order of ``load``, what stands in columns that are not ours.
+
+    Args:
+        of_trials: as in ``load``; of the columns that are not ours only ``offer`` is one of it.
+
+    Raises:
+        CatalogError: it cannot be read.
+    """
+    path = Path(path)
+    try:
+        rows = _rows(path, path.read_bytes(), Problems(str(path)))
+        rows = _described(rows) if of_trials else rows
+    except OSError as error:
+        raise CatalogError(f"Cannot read the offers '{path}': {error.strerror}.") from error
+    return [{k: v for k, v in row.items() if k not in BY_NAME} for _, row in rows]
+
+
+def _described(rows: Iterable[Row]) -> list[Row]:
+    """Of rows of trials the first of each offer, without what is of the trial."""
+    found: dict[str, Row] = {}
+    for number, row in rows:
+        name = str(row.get("offer") or "").strip()
+        kept = {k: v for k, v in row.items() if k in BY_NAME or k == "offer"}
+        found.setdefault(name, (number, kept))
+    return list(found.values())
 
 
 def _rows(path: Path, content: bytes, problems: Problems) -> Iterable[Row]:
@@ -116,8 +149,8 @@ def _parquet(path: Path) -> Iterator[Row]:
         yield place, dict(zip(names, values, strict=True))
 
 
-def _offer(number: int, row: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """The offer of one row; faults go to ``problems``."""
+def offer_of(number: int, row: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """The offer of one row as a dict of all columns; faults go to ``problems``."""
     given: dict[str, Any] = {}
     for column in OFFER_COLUMNS:
         value = row.get(column.name)

@@ -6,13 +6,13 @@ the schema's version, the date, the hash of the Parquet file, the sources, and w
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import importlib.resources
 import json
 import re
 from collections.abc import Container, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ FILE_NAME = "snapshot.parquet"
 class Snapshot:
     """A loaded snapshot.
 
-    ``sources`` are dicts of ``name, provider, date, licence``; ``left_out`` of ``provider, reason,
-    rows, examples``.
+    ``sources`` are dicts of ``provider, prices, date, licence``; ``left_out`` of ``provider,
+    reason, rows, names``. ``path`` is the Parquet file, None where the offers came from another.
     """
 
     table: Table
@@ -42,6 +42,7 @@ class Snapshot:
     sources: tuple[dict[str, Any], ...]
     left_out: tuple[dict[str, Any], ...]
     rows: int
+    path: Path | None = None
 
 
 def load(path: str | Path | None = None) -> Snapshot:
@@ -58,75 +59,73 @@ def load(path: str | Path | None = None) -> Snapshot:
 
 @functools.cache
 def _bundled() -> Snapshot:
-    with ExitStack() as stack:
-        folder = importlib.resources.files("underdog.data")
-        folder_path = stack.enter_context(importlib.resources.as_file(folder))
-        return _load(folder_path / FILE_NAME)
+    return _load(bundled_path())
+
+
+def bundled_path() -> Path:
+    """Where the bundled snapshot is; an installation has its files as files."""
+    return Path(str(importlib.resources.files("underdog.data").joinpath(FILE_NAME)))
 
 
 def _load(path: Path) -> Snapshot:
-    manifest = _manifest(path)
+    said = manifest(path)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise CatalogError(f"Cannot read the snapshot '{path}': {error.strerror}.") from error
     digest = hashlib.sha256(content).hexdigest()
-    if digest != manifest["hash"]:
+    if digest != said["hash"]:
         raise CatalogError(
             f"The snapshot '{path}' is damaged: its hash is {digest[:12]}…, and the manifest says "
-            f"{str(manifest['hash'])[:12]}….",
+            f"{str(said['hash'])[:12]}….",
             "Restore both files: pip install --force-reinstall underdog",
         )
     return Snapshot(
-        table=_table(path, int(manifest["rows"])),
+        table=_table(path, int(said["rows"])),
         hash=digest,
-        date=str(manifest["date"]),
-        sources=tuple(manifest["sources"]),
-        left_out=tuple(manifest["left_out"]),
-        rows=int(manifest["rows"]),
+        date=str(said["date"]),
+        sources=tuple(said["sources"]),
+        left_out=tuple(said["left_out"]),
+        rows=int(said["rows"]),
+        path=path,
     )
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def manifest(path: Path) -> dict[str, Any]:
+    """What the manifest beside a snapshot says; see ``save``.
+
+    Raises:
+        CatalogError: there is none, it is damaged, or of a newer schema.
+    """
     file = path.with_suffix(".json")
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise CatalogError(f"Cannot read the manifest '{file}': {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise CatalogError(f"The manifest '{file}' is damaged: {error}.") from error
     kinds = {"hash": str, "date": str, "rows": int, "sources": list, "left_out": list}
-    if not isinstance(manifest, dict) or "schema" not in manifest:
+    if not isinstance(found, dict) or "schema" not in found:
         raise CatalogError(f"'{file}' is no manifest of a snapshot.")
-    if manifest["schema"] != SCHEMA:
+    if found["schema"] != SCHEMA:
         raise CatalogError(
-            f"The snapshot '{path}' has the schema {manifest['schema']}, and this version of "
+            f"The snapshot '{path}' has the schema {found['schema']}, and this version of "
             f"underdog reads {SCHEMA}.",
             "pip install --upgrade underdog",
         )
-    if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
+    if not all(isinstance(found.get(name), kind) for name, kind in kinds.items()):
         raise CatalogError(f"'{file}' is no manifest of a snapshot.")
-    return manifest
+    return found
 
 
 def _table(path: Path, rows: int) -> Table:
     # a view: reading all of the file into memory costs more than a whole command needs
     connection = connect()
     try:
-        file = quoted(str(path.resolve()))
-        there = {
-            name
-            for (name,) in connection.execute(f"SELECT name FROM parquet_schema({file})").fetchall()
-        }
-        # a snapshot of an older version lacks the columns that came since: unknown
-        names = ", ".join(
-            f'CAST({quoted_name(c.name, there)} AS {SQL_TYPES[c.kind]}) AS "{c.name}"'
-            for c in OFFER_COLUMNS
-        )
         # a table has rowid of its own, a view needs one: joins refer to offers by it
         connection.execute(
-            f"CREATE VIEW offers AS SELECT {names}, file_row_number AS rowid "
-            f"FROM read_parquet({file}, file_row_number = true)"
+            f"CREATE VIEW offers AS SELECT {columns(connection, path)}, file_row_number AS rowid "
+            f"FROM read_parquet({quoted(str(path.resolve()))}, file_row_number = true)"
         )
         table = Table(connection, files=[str(path.resolve())])
         found = table.count()
@@ -136,6 +135,20 @@ def _table(path: Path, rows: int) -> Table:
     if found != rows:
         raise CatalogError(f"The snapshot '{path}' has {found:,} offers, not {rows:,}.")
     return table
+
+
+def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
+    """The columns of an offer as SQL selects them from a snapshot's file.
+
+    A snapshot of an older version lacks the columns that came since: they are unknown.
+    """
+    file = quoted(str(path.resolve()))
+    found = connection.execute(f"SELECT name FROM parquet_schema({file})").fetchall()
+    there = {name for (name,) in found}
+    return ", ".join(
+        f'CAST({quoted_name(c.name, there)} AS {SQL_TYPES[c.kind]}) AS "{c.name}"'
+        for c in OFFER_COLUMNS
+    )
 
 
 def quoted_name(name: str, there: Container[str]) -> str:
@@ -153,22 +166,42 @@ def write(
 ) -> str:
     """Write a snapshot and its manifest; the same offers give the same bytes. Returns the hash."""
     connection = connect()
-    connection.execute("SET threads = 1")
     fill(connection, {c.name: [row[c.name] for row in rows] for c in OFFER_COLUMNS})
-    connection.execute(
-        "COPY (SELECT * FROM offers ORDER BY provider, instance_type, region, zone, purchase, term) "
-        f"TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
-    )
+    return save(connection, path, date=date, sources=sources, left_out=left_out)
+
+
+def save(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    *,
+    date: str,
+    sources: Sequence[Mapping[str, Any]],
+    left_out: Sequence[Mapping[str, Any]],
+) -> str:
+    """Write the table ``offers`` of an unlocked connection as ``write`` does.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written.
+    """
+    connection.execute("SET threads = 1")
+    order = "provider, instance_type, region, zone, purchase, term"
+    try:
+        counted = connection.execute(
+            f"COPY (SELECT * FROM offers ORDER BY {order}) TO {quoted(str(path))} "
+            "(FORMAT parquet, COMPRESSION zstd)"
+        ).fetchone()
+    except duckdb.IOException as error:
+        raise OSError(errno.EIO, " ".join(str(error).split())[:200], str(path)) from error
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    manifest = {
+    said = {
         "schema": SCHEMA,
         "date": date,
         "hash": digest,
-        "rows": len(rows),
+        "rows": counted[0] if counted else 0,
         "sources": list(sources),
         "left_out": list(left_out),
     }
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(said, indent=1, ensure_ascii=False) + "\n"
     path.with_suffix(".json").write_text(text, encoding="utf-8")
     return digest
 

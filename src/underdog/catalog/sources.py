@@ -1,26 +1,68 @@
-"""What every provider's ``parse`` takes and what it leaves behind."""
+"""What every provider's ``fetch`` is given, what its ``parse`` takes, and what it leaves behind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from underdog.errors import CatalogError
 
 Row = Mapping[str, str]
+Progress = Callable[[str, int, int | None], None]
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """A progress that tells nobody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Raw:
-    """Recorded tables of one provider.
+    """What a provider answered, as it was: JSON-able, so that it can be recorded and replayed.
 
-    ``prices`` has ``region, instance, usd_per_hour_ondemand, usd_per_hour_spot``; ``types`` has
-    ``instance_type, vcpus, memory_gib, arch, cpu_ghz, api_accelerator, api_accelerator_count,
-    api_accelerator_memory_mib, network, local_disk_gb``. An empty text is a missing value.
+    Args:
+        provider: the name of the provider module.
+        documents: by kind, such as ``prices``; each element in the shape of the provider's own
+            response items.
+        source: what is said to be the source of a price, such as ``AWS price list``.
+        date: the day of the fetch, ISO 8601.
     """
 
-    prices: Iterable[Row]
-    types: Iterable[Row] = field(default_factory=tuple)
+    provider: str
+    documents: dict[str, list[Any]]
     source: str
     date: str
+
+    def items(self, kind: str) -> list[Any]:
+        """The documents of a kind; none where the answer has no such kind."""
+        return self.documents.get(kind, [])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FetchOptions:
+    """What a refresh asks of a provider.
+
+    Args:
+        regions: only these; the provider's default where empty.
+        file: a file or folder of the user's instead of the web, for providers that read one.
+        only: parts of the provider's answer that were asked for by name, such as the clouds of
+            ``skypilot``; the provider's default where empty.
+        progress: told what is being fetched, how many of it are here, and of how many if known.
+        now: the moment of the refresh.
+    """
+
+    regions: tuple[str, ...] = ()
+    file: Path | None = None
+    only: tuple[str, ...] = ()
+    progress: Progress = silent
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def date(self) -> str:
+        """The day of the refresh in UTC, ISO 8601."""
+        return self.now.astimezone(UTC).date().isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +75,38 @@ class LeftOut:
     reason: str
 
 
-def cheapest(prices: Iterable[Row], provider: str) -> Iterator[Row | LeftOut]:
-    """One row for each region and instance type: of two that stand, the lower price."""
-    kept: dict[tuple[str, str], Row] = {}
-    for row in prices:
-        place = (row["region"], row["instance"].strip())
-        other = kept.get(place)
-        if other is None or _amount(row) < _amount(other):
-            kept[place] = row
-        if other is not None:
-            yield LeftOut(provider, *place, "two prices stand for one type; the lower is kept")
-    yield from kept.values()
+def mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """A document, or a part of one, that must be an object.
+
+    Args:
+        where: which row and field, for the message, such as ``aws: prices[3].product``.
+
+    Raises:
+        CatalogError: it is something else.
+    """
+    if not isinstance(value, dict):
+        raise CatalogError(f"{where} is {type(value).__name__}, and an object was expected.")
+    return value
 
 
-def _amount(row: Row) -> float:
-    try:
-        amount = float(row["usd_per_hour_ondemand"])
-    except ValueError:
-        return float("inf")
-    return amount if amount > 0 else float("inf")
+def text(value: Any, where: str) -> str:
+    """A field that must be text and not empty, without blanks around it.
+
+    Raises:
+        CatalogError: it is missing, empty, or something else.
+    """
+    if not isinstance(value, str) or not value.strip():
+        shown = "missing" if value is None else f"'{str(value)[:40]}'"
+        raise CatalogError(f"{where} is {shown}, and a name was expected.")
+    return value.strip()
 
 
-def number(text: str | None) -> float | None:
+def number(value: Any) -> float | None:
     """A positive number of a table, or None where the field is empty, 0 or no number."""
-    try:
-        value = float(text or "")
-    except ValueError:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return value if 0 < value < float("inf") else None
+    try:
+        found = float(value or "")
+    except (ValueError, OverflowError):
+        return None
+    return found if 0 < found < float("inf") else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from underdog.cli.common import console, json_option, one_format, print_json
+from underdog.cli.common import as_of_option, console, json_option, one_format, print_json
 
 if TYPE_CHECKING:
     from underdog.verbs.offers import Listing
@@ -56,6 +56,7 @@ TABLE_LIMIT = 20
     metavar="FILE",
     help="List the offers of this CSV, JSON or Parquet file, not the catalog's.",
 )
+@as_of_option
 @click.option(
     "--left-out",
     is_flag=True,
@@ -69,6 +70,7 @@ def command(
     style: str,
     as_json: bool,
     file: str | None,
+    as_of: str | None,
     left_out: bool,
 ) -> None:
     """List the offers of the catalog: machines to rent, with price and hardware.
@@ -80,11 +82,11 @@ def command(
 
     style = one_format(style, as_json)
     if left_out:
-        _print_left_out(file, style == "json")
+        _print_left_out(file, as_of, style == "json")
         return
     people = style in ("table", "markdown")
     shown = _columns(columns, people)
-    found = listing(where, sort, limit or (TABLE_LIMIT if people else None), file)
+    found = listing(where, sort, limit or (TABLE_LIMIT if people else None), file, as_of)
     _print(found.rows, shown, style)
     if people:
         click.echo(_talk(found), err=True)
@@ -94,7 +96,9 @@ def _talk(found: Listing) -> str:
     dates = sorted({str(s["date"]) for s in found.source.sources if s.get("date")})
     when = f", prices of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}" if dates else ""
     more = "; more with --limit" if len(found.rows) < found.total else ""
-    return f"{len(found.rows):,} of {found.total:,} offers{when}{more}"
+    doubted = any(row["caveats"] for row in found.rows)
+    doubts = "; ! is doubted: --columns instance_type,caveats says why" if doubted else ""
+    return f"{len(found.rows):,} of {found.total:,} offers{when}{more}{doubts}"
 
 
 def _columns(given: str | None, people: bool) -> list[str]:
@@ -131,10 +135,10 @@ def _print(rows: list[dict[str, object]], columns: list[str], style: str) -> Non
         terminal.print(made)
 
 
-def _print_left_out(file: str | None, as_json: bool) -> None:
+def _print_left_out(file: str | None, as_of: str | None, as_json: bool) -> None:
     from underdog.verbs.offers import catalog
 
-    found = catalog(file).left_out
+    found = catalog(file, as_of).left_out
     if as_json:
         print_json(found)
         return

@@ -61,15 +61,14 @@ OFFER_COLUMNS: tuple[Column, ...] = (
     Column("fp16_tflops", "number", "TFLOP/s", "peak dense rate of each accelerator"),
     Column("bf16_tflops", "number", "TFLOP/s", "peak dense rate of each accelerator"),
     Column("fp8_tflops", "number", "TFLOP/s", "peak dense rate of each accelerator"),
+    Column("fp4_tflops", "number", "TFLOP/s", "peak dense rate of each accelerator"),
     Column("int8_tops", "number", "TOP/s", "peak dense rate of each accelerator"),
     Column("accelerator_power_w", "number", "W", "power limit of each accelerator"),
-    Column("accelerator_link", "text", "", "between the machine's: nvlink, nvswitch, pcie, …"),
+    Column("accelerator_link", "text", "", "between them: pcie-4, nvlink-2, nvswitch-4, …"),
     Column("accelerator_link_gb_per_s", "number", "GB/s", "of each accelerator, both ways"),
     Column("compute_capability", "number", "", "of CUDA, where there is one"),
     Column("software", "text", "", "stacks that reach it, comma-separated: cuda, rocm, …"),
-    Column(
-        "cpu_accelerator_ratio", "number", "", "rate of the vCPUs over the accelerators"
-    ),
+    Column("cpu_accelerator_ratio", "number", "", "rate of the vCPUs over the accelerators"),
     Column("network_gbps", "number", "Gbit/s", "network bandwidth of a node"),
     Column("network_rdma", "text", "", "how nodes reach each other's memory: efa, infiniband, …"),
     Column("network_rdma_gbps", "number", "Gbit/s", "bandwidth of that"),

@@ -27,6 +27,7 @@ COLUMNS = (
     "accelerator_memory_gib",
 )
 UNKNOWN = "?"
+DOUBTED = " !"  # after a price, where a quality rule doubts the offer
 NARROWEST = 6
 
 _HEADINGS = {
@@ -128,7 +129,8 @@ def cell(offer: Mapping[str, Any], name: str) -> str:
     if name == "accelerator_count" and value < 1:
         return str(Fraction(value).limit_denominator(24))
     if name == "price_per_hour":
-        return f"{value:,.4f}" if value >= 0.01 else f"{value:.3g}"
+        shown = f"{value:,.4f}" if value >= 0.01 else f"{value:.3g}"
+        return shown + DOUBTED if offer.get("caveats") else shown
     return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
 
 

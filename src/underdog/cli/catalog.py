@@ -1,0 +1,232 @@
+"""``underdog catalog``: refresh, check and compare the offers; list the snapshots."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from underdog.cli.common import FRACTION, console, json_option, print_json
+from underdog.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from underdog.catalog.refresh import Outcome, Refreshed
+    from underdog.verbs.catalog import Plan
+
+PLAIN_SECONDS = 10  # between two lines of progress where there is no terminal
+
+
+class _Group(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("catalog", cls=_Group, short_help="Refresh, check and compare the offers.")
+def command() -> None:
+    """Keep the list of offers fresh and true.
+
+    Every refresh adds a snapshot to the archive, so that a decision can be replayed with the prices
+    of its day: underdog choose --as-of 2026-11-30.
+    """
+
+
+@command.command("refresh")
+@click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="NAME",
+    help="Ask this one; may be given several times. skypilot:lambda, or just lambda, is one cloud "
+    "of SkyPilot's catalog. [default: all that can be asked from here]",
+)
+@click.option("--region", "regions", multiple=True, metavar="NAME", help="Only this region.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A folder of SkyPilot's catalog, or a TOML file of prices of your own.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be asked of whom, and ask nothing.")
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Keep the answers in this folder too.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take the answers from a folder where they were recorded; nothing is asked.",
+)
+@json_option
+def refresh(providers: tuple[str, ...], dry_run: bool, as_json: bool, **given: Any) -> int:
+    """Fetch offers, check them, and keep them as a new snapshot.
+
+    A provider that fails, or whose answer the quality rules reject, keeps the offers that it had.
+    Exit status 1: some did; 2: all did.
+    """
+    from underdog.verbs import catalog as verb
+
+    if dry_run:
+        _print_plan(verb.plan(providers, **given), as_json)
+        return 0
+    with _Progress() as progress:
+        found = verb.refresh(providers, **given, progress=progress.tell)
+    if as_json:
+        print_json(
+            {
+                "outcomes": found.outcomes,
+                "snapshot": found.entry and found.entry.hash,
+                "path": found.entry and str(found.entry.path),
+                "findings": len(found.findings),
+            }
+        )
+    else:
+        _print_refreshed(found)
+    for one in found.outcomes:
+        if one.state != "refreshed":
+            click.echo(_why(one), err=True)
+    return _status(found)
+
+
+@command.command("check")
+@click.argument("snapshot", required=False)
+@json_option
+def check(snapshot: str | None, as_json: bool) -> int:
+    """List what the quality rules find in a SNAPSHOT, and what its sources hold that is no offer.
+
+    SNAPSHOT is a day, the first letters of a hash, a path, or 'bundled'; the newest by default.
+    Exit status 1: the rules found an offer that must not stand, or a source to reject. A caveat is
+    told by choose beside its offer.
+    """
+    from underdog.report import catalog as report
+    from underdog.verbs import catalog as verb
+
+    found = verb.check(snapshot)
+    findings = [{**asdict(one), "explained": verb.explain(one)} for one in found.findings]
+    if as_json:
+        print_json({"findings": findings, "left_out": found.left_out})
+    else:
+        for line in report.findings(findings):
+            click.echo(line)
+        if found.left_out:
+            click.echo("Left out:")
+        for line in report.left_out(found.left_out):
+            click.echo(line)
+    click.echo(
+        f"{len(found.findings):,} findings in {found.snapshot.rows:,} offers of "
+        f"{found.snapshot.date}, {found.snapshot.hash[:12]}",
+        err=True,
+    )
+    # a caveat stays with its offer and is told there: only what must not stand is a "no"
+    return int(any(one.severity != "caveat" for one in found.findings))
+
+
+@command.command("diff")
+@click.argument("old")
+@click.argument("new", required=False)
+@click.option("--over", type=FRACTION, metavar="SHARE", help="Only prices that moved more: 5%.")
+@json_option
+def diff(old: str, new: str | None, over: float | None, as_json: bool) -> None:
+    """List new and gone types, price moves and changed figures from OLD to NEW.
+
+    Each is a day, the first letters of a hash, a path, or 'bundled'; NEW is the newest by default.
+    """
+    from underdog.report import catalog as report
+    from underdog.verbs import catalog as verb
+
+    found = verb.diff(old, new, over or 0.0)
+    if as_json:
+        print_json(found)
+        return
+    for line in report.difference(asdict(found)):
+        click.echo(line)
+
+
+@command.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the snapshots that there are, the oldest first."""
+    from underdog.report import catalog as report
+    from underdog.verbs import catalog as verb
+
+    found = [{**asdict(entry), "path": str(entry.path)} for entry in verb.snapshots()]
+    if as_json:
+        print_json(found)
+        return
+    console().print(report.snapshots(found, verb.pick().hash))
+
+
+class _Progress:
+    """Progress on stderr: one line that changes on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._last, self._what = 0.0, ""
+        self._status: Any = None
+
+    def __enter__(self) -> _Progress:
+        screen = console(stderr=True)
+        if screen.is_terminal:
+            self._status = screen.status("Starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def tell(self, what: str, done: int, total: int | None) -> None:
+        of = "" if total is None else f" of {total:,}"
+        text = f"{what}, {done:,}{of}" if done else what
+        if self._status is not None:
+            from rich.markup import escape
+
+            self._status.update(escape(text))
+            return
+        now = time.monotonic()
+        if what != self._what or now - self._last >= PLAIN_SECONDS:
+            self._what, self._last = what, now
+            click.echo(text, err=True)
+
+
+def _print_plan(plan: Plan, as_json: bool) -> None:
+    if as_json:
+        print_json(plan)
+        return
+    for provider, asks in plan.asks.items():
+        for line in asks:
+            click.echo(f"{provider}: {line}")
+    for one in plan.skipped:
+        click.echo(_why(one), err=True)
+
+
+def _print_refreshed(found: Refreshed) -> None:
+    for one in found.outcomes:
+        if one.state == "refreshed":
+            click.echo(
+                f"{one.provider}: {one.offers:,} offers, {one.left_out:,} rows left out, "
+                f"{one.quarantined:,} quarantined, {one.doubted:,} with a caveat"
+            )
+    if found.entry is not None:
+        click.echo(f"snapshot {found.entry.hash[:12]}, {found.entry.rows:,} offers")
+
+
+def _why(one: Outcome) -> str:
+    kept = "its offers of before stay: " if one.state == "kept" else "skipped: "
+    hint = f"\n  {one.hint}" if one.hint else ""
+    return f"{one.provider}: {kept}{one.reason}{hint}"
+
+
+def _status(found: Refreshed) -> int:
+    states = {one.state for one in found.outcomes}
+    if "kept" not in states:
+        return 0
+    return 1 if "refreshed" in states else 2
