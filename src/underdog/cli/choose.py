@@ -15,6 +15,7 @@ from underdog.cli.common import (
     DURATION,
     FRACTION,
     POSITIVE,
+    as_of_option,
     console,
     json_option,
     json_text,
@@ -88,7 +89,11 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 @click.option("--deadline", type=DURATION, help="The longest the job may take; needs --samples.")
 @click.option("--budget", type=POSITIVE, metavar="USD", help="The most the job may cost.")
 @click.option(
-    "--purchase", type=Names(), default=(), metavar="LIST", help="Among on-demand,spot,reserved. [default: on-demand,spot]"
+    "--purchase",
+    type=Names(),
+    default=(),
+    metavar="LIST",
+    help="Among on-demand,spot,reserved. [default: on-demand,spot]",
 )
 @click.option(
     "--nodes",
@@ -105,6 +110,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
     "framework reaches without changes to the script]",
 )
 @click.option("--offers", metavar="FILE", help="Choose among these offers, not the catalog.")
+@as_of_option
 @click.option("--all-regions", is_flag=True, help="List every region of a machine.")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, metavar="N"

@@ -18,6 +18,7 @@ from underdog.core.expression import Expression
 from underdog.core.ledger import Winner
 from underdog.core.metrics import METRICS
 from underdog.core.table import Table, schema
+from underdog.core.transfer_evidence import Carried
 from underdog.core.utility import Utility
 
 COST_COLUMNS = (
@@ -263,6 +264,7 @@ def choose(
     request: Request,
     extra: Sequence[Mapping[str, Any]] = (),
     unlisted: Mapping[Shape, Mapping[str, Any]] | None = None,
+    carried: Mapping[Shape, Carried] | None = None,
 ) -> Choice:
     """Score, rule out and rank every offer of the table.
 
@@ -271,6 +273,7 @@ def choose(
         evidence: what the trials of the workload say.
         extra: offers besides the table, as dicts of offer columns.
         unlisted: hardware of measured machines that are no offer, as dicts of offer columns.
+        carried: what other workloads say of machines that this one was not measured on.
 
     Raises:
         ExpressionError: the utility or the condition has no value for some candidate.
@@ -280,7 +283,7 @@ def choose(
     table.connection = table.connection.cursor()
     _candidates(table, extra)
     distinct = shapes.Shapes.of(table.run(shapes.query()).fetchnumpy())
-    found = shapes.rates(distinct, evidence, unlisted or {})
+    found = shapes.rates(distinct, evidence, unlisted or {}, carried)
     _fill(table, "rates", shapes.columns_of_rates(distinct, found, request.machines))
     notes = np.array(found.notes, dtype=object)
     _fill(table, "notes", {"shape": np.arange(len(notes)), "note": notes})

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from underdog.core.evidence import Evidence, Shape
 from underdog.core.predict import WORDS, Reference, Transfer, predict
 from underdog.core.roofline import NUMBERS, TEXTS, Floats, Hardware
+from underdog.core.transfer_evidence import Carried
 from underdog.model import Trial
 
 # Several machines on one job: linear scaling is the upper end of the interval, this efficiency
@@ -70,13 +71,17 @@ class Rates:
 
 
 def rates(
-    shapes: Shapes, evidence: Sequence[Evidence], unlisted: Mapping[Shape, Mapping[str, Any]]
+    shapes: Shapes,
+    evidence: Sequence[Evidence],
+    unlisted: Mapping[Shape, Mapping[str, Any]],
+    carried: Mapping[Shape, Carried] | None = None,
 ) -> Rates:
     """What was measured of each shape, else what is predicted.
 
     Args:
         evidence: of one workload.
         unlisted: hardware of measured shapes that are not among ``shapes``.
+        carried: what other workloads say; it counts where its interval is the narrower one.
     """
     index = {name: i for i, name in enumerate(shapes.names)}
     known = [found for found in evidence if found.estimate is not None]
@@ -85,6 +90,12 @@ def rates(
     value, low, high = prediction.value, prediction.low, prediction.high
     measured, power = np.zeros(len(index), dtype=bool), np.full(len(index), np.nan)
     notes = [_note(known, kind, ref) for kind, ref in _pairs(prediction)]
+    for shape, told in (carried or {}).items():
+        place, estimate = index.get(shape), told.estimate
+        # an unknown interval compares as no narrower
+        if place is not None and not estimate.high / estimate.low >= high[place] / low[place]:
+            value[place], low[place], high[place] = estimate.value, estimate.low, estimate.high
+            notes[place] = f"; {told.origin}"
     for found in evidence:
         i = index.get(found.shape)
         if i is None:

@@ -30,6 +30,9 @@ def tell(choice: Choice, offer: str) -> str:
     line = choice.ledger(f"row = {row['row']}")[0]
     paragraphs = [f"{line['offer']}: {_machine(row)}"]
     paragraphs.append(f"{_VERDICTS[line['verdict']]} {_sentence(line['reason'])}".strip())
+    if row["caveats"]:
+        rules = ", ".join(row["caveats"].split(","))
+        paragraphs.append(f"The catalog doubts it: {rules} (docs/reference/quality.md).")
     tried = [e for e in choice.evidence if _same(e, row)]
     paragraphs += [text for text in map(_trials, tried) if text]
     if line["verdict"] == "untested" and choice.winner is not None:
@@ -45,7 +48,7 @@ def _find(choice: Choice, offer: str) -> dict[str, Any]:
     sql = (
         "SELECT c.row, c.provider, c.instance_type, c.nodes, c.vcpus, c.memory_gib, "
         "c.accelerator, c.accelerator_count, c.accelerator_memory_gib, c.price_per_hour, "
-        "c.price_unknown_reason, (SELECT count(*) FROM candidates AS d "
+        "c.price_unknown_reason, c.caveats, (SELECT count(*) FROM candidates AS d "
         "WHERE d.provider = c.provider AND d.instance_type = c.instance_type "
         "AND d.nodes = c.nodes) AS regions "
         f"FROM (SELECT *, {OFFER_ID} AS offer FROM candidates) AS c "

@@ -181,6 +181,8 @@ def _legend(decision: Decision) -> Text:
     parts = [f"{MEASURED} measured", f"{PREDICTED} predicted (~)", "(95 % interval)"]
     if any(e["pareto"] for e in decision.ranking):
         parts.append("◆ nothing is both faster and cheaper")
+    if any(e["offer"].get("caveats") for e in decision.ranking):
+        parts.append("! doubted, see below")
     if any(e["other_regions"] for e in decision.ranking):
         parts.append("+N other regions")
     return Text("   ".join(parts), style="dim")

@@ -92,9 +92,10 @@ def _row(
     count, hourly = offer["accelerator_count"] or 0, offer["price_per_hour"]
     spot = "" if offer["purchase"] == "on-demand" else f"{offer['purchase']} "
     more = f" +{entry['other_regions']}" if entry["other_regions"] else ""
+    front, doubt = " ◆" if entry["pareto"] else "", " !" if offer.get("caveats") else ""
     row = {
         "#": Cell(str(entry["rank"])),
-        "machine": Cell(f"{mark} {machine_name(entry)}", " ◆" if entry["pareto"] else ""),
+        "machine": Cell(f"{mark} {machine_name(entry)}", front + doubt),
         "accelerator": Cell(f"{count:g}× {offer['accelerator']}" if count else "–"),
         "where": Cell(f"{spot}{offer['zone'] or offer['region']}", more),
         "$/h": Cell(price(hourly * entry["nodes"]) if hourly else "unknown"),

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from underdog.catalog import archive, offers_file, quality
 from underdog.catalog import facts as known_facts
-from underdog.catalog import offers_file, snapshot
 from underdog.catalog.hardware import fact_columns
+from underdog.catalog.snapshot import Snapshot
 from underdog.core import choosing, origin, shapes, story
 from underdog.core.choosing import Choice, Request
 from underdog.core.columns import BY_NAME
@@ -20,6 +21,7 @@ from underdog.core.expression import parse
 from underdog.core.metrics import METRICS
 from underdog.core.problems import LARGEST, SMALLEST
 from underdog.core.table import Table
+from underdog.core.transfer_evidence import Carried, carried
 from underdog.core.utility import Utility, parse_utility
 from underdog.errors import UsageError, did_you_mean
 from underdog.model import Caveat, Decision, Trial
@@ -30,6 +32,8 @@ PURCHASES = ("on-demand", "spot", "reserved")
 # prices of a catalog move within weeks, and so do drivers and frameworks
 VALID_DAYS = 30
 VALID_DAYS_SPOT = 1
+# the latest trials of other workloads that predictions may rest on
+REFERENCES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +54,9 @@ class Options:
         software: stacks that the workload can run on, else what its framework reaches unchanged.
         all_regions: list every region, not only the best one of each machine.
         limit: the most offers in the ranking.
-        offers: a file of offers instead of the bundled catalog.
+        offers: a file of offers instead of the catalog.
+        as_of: the catalog of a day, of the first letters of a hash, or ``bundled``; without it the
+            newest.
         store: a URL or a path.
         save: keep the decision in the store.
     """
@@ -69,6 +75,7 @@ class Options:
     all_regions: bool = False
     limit: int = 20
     offers: str | Path | None = None
+    as_of: str | None = None
     store: str | None = None
     save: bool = True
 
@@ -125,16 +132,44 @@ def decide(options: Options) -> Answer:
     request = _request(options)
     with open_store(options.store) as store:
         name, trials = _trials(store, options.workload)
-        catalog = offers_file.load(options.offers) if options.offers else snapshot.load()
+        catalog = _catalog(options)
         _check_stacks(catalog.table, request.stacks or ())
-        evidence = gather(trials)
-        choice = _choice(catalog.table, evidence, request)
-        decision = _decision(choice, name, trials)
-        decision = replace(decision, snapshot=catalog.hash, snapshot_date=catalog.date)
+        others = store.trials(status="ok", limit=REFERENCES)
+        found = answer(catalog, name, trials, request, others)
         if options.save:
             # the ledger is made anew from the trials and the snapshot: a store keeps its counts
-            store.save(decision)
+            store.save(found.decision)
+    return found
+
+
+def answer(
+    catalog: Snapshot,
+    workload: str,
+    trials: Sequence[Trial],
+    request: Request,
+    others: Sequence[Trial] = (),
+) -> Answer:
+    """The decision that these trials of a workload lead to among these offers.
+
+    Args:
+        others: trials of other workloads, which tell how machines compare.
+
+    Raises:
+        ExpressionError: the utility or the condition has no value for some candidate.
+    """
+    evidence = gather(trials)
+    choice = _choice(catalog.table, evidence, request, carried(evidence, others))
+    decision = _decision(choice, workload, trials)
+    decision = replace(decision, snapshot=catalog.hash, snapshot_date=catalog.date)
     return Answer(decision, choice)
+
+
+def _catalog(options: Options) -> Snapshot:
+    if not options.offers:
+        return archive.load(options.as_of)
+    if options.as_of is not None:
+        raise UsageError("A file of offers has no earlier days.", "Give --offers or --as-of.")
+    return offers_file.load(options.offers)
 
 
 def _request(options: Options) -> Request:
@@ -225,7 +260,12 @@ def _trials(store: Store, workload: str | None) -> tuple[str, list[Trial]]:
     return latest, store.trials(workload=latest)
 
 
-def _choice(table: Table, evidence: Sequence[Evidence], request: Request) -> Choice:
+def _choice(
+    table: Table,
+    evidence: Sequence[Evidence],
+    request: Request,
+    told: Mapping[Shape, Carried],
+) -> Choice:
     """Choose among the catalog's offers and the measured machines that it does not list."""
     listed = {
         Shape(provider, kind, int(nodes))
@@ -234,12 +274,12 @@ def _choice(table: Table, evidence: Sequence[Evidence], request: Request) -> Cho
         ).fetchall()
     }
     unlisted: dict[Shape, Mapping[str, Any]] = {
-        found.shape: origin.row_of(_priced(found.trials), _accelerator_columns)
+        found.shape: origin.row_of(_priced(found.trials), accelerator_columns)
         for found in evidence
         if found.trials and found.shape not in listed
     }
     extra = [row for row in unlisted.values() if row["price_per_hour"] is not None]
-    return choosing.choose(table, evidence, request, extra, unlisted)
+    return choosing.choose(table, evidence, request, extra, unlisted, told)
 
 
 def _priced(trials: Sequence[Trial]) -> Trial:
@@ -248,7 +288,8 @@ def _priced(trials: Sequence[Trial]) -> Trial:
     return (known or trials)[-1]
 
 
-def _accelerator_columns(name: str, memory_gib: float | None) -> Mapping[str, Any]:
+def accelerator_columns(name: str, memory_gib: float | None) -> Mapping[str, Any]:
+    """The offer columns of an accelerator by what its driver calls it; empty where unknown."""
     named = known_facts.accelerator_named(name, memory_gib)
     if named is None:
         return {}
@@ -258,6 +299,8 @@ def _accelerator_columns(name: str, memory_gib: float | None) -> Mapping[str, An
 def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decision:
     utility, now = choice.request.utility, datetime.now(UTC)
     ranking = choice.ranking()
+    for entry in ranking:
+        entry["offer"]["caveats"] = quality.with_age(entry["offer"], now.date())
     spot = any(entry["offer"]["purchase"] == "spot" for entry in ranking)
     funnel = choice.funnel()
     return Decision(
@@ -272,7 +315,7 @@ def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decisio
         candidates=sum(line["offers"] for line in funnel),
         ranking=ranking,
         test_next=choice.test_next(),
-        caveats=_caveats(choice),
+        caveats=[*_caveats(choice), *quality.doubts(entry["offer"] for entry in ranking)],
         best_measured=choice.winner.name if choice.winner else None,
         funnel=funnel,
         expires_at=(now + timedelta(days=VALID_DAYS_SPOT if spot else VALID_DAYS)).isoformat(
