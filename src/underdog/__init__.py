@@ -13,22 +13,39 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from underdog.probe.tracking import track
+    from underdog.verbs.catalog import refresh
+    from underdog.verbs.check import check
     from underdog.verbs.choose import choose
+    from underdog.verbs.explore import explore
     from underdog.verbs.measure import measure
     from underdog.verbs.offers import offers
     from underdog.verbs.trials import import_trials, trials
 
 # public name -> the module that holds it
 _PUBLIC = {
+    "check": "underdog.verbs.check",
     "choose": "underdog.verbs.choose",
+    "explore": "underdog.verbs.explore",
     "import_trials": "underdog.verbs.trials",
     "measure": "underdog.verbs.measure",
     "offers": "underdog.verbs.offers",
+    "refresh": "underdog.verbs.catalog",
     "track": "underdog.probe.tracking",
     "trials": "underdog.verbs.trials",
 }
 
-__all__ = ["__version__", "choose", "import_trials", "measure", "offers", "track", "trials"]
+__all__ = [
+    "__version__",
+    "check",
+    "choose",
+    "explore",
+    "import_trials",
+    "measure",
+    "offers",
+    "refresh",
+    "track",
+    "trials",
+]
 
 
 def __getattr__(name: str) -> Any:

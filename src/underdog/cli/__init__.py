@@ -10,7 +10,10 @@ from underdog import __version__
 COMMANDS = {
     "measure": "Run a training script unchanged and measure it.",
     "choose": "Rank the offers for a measured workload.",
+    "explore": "Find the best offer in few and cheap tests.",
+    "check": "Fail where a workload has become slower or dearer.",
     "offers": "List the offers of the catalog.",
+    "catalog": "Refresh, check and compare the offers.",
     "trials": "List, show, import and export trials.",
 }
 

@@ -92,7 +92,7 @@ def refresh(providers: tuple[str, ...], dry_run: bool, as_json: bool, **given: A
     else:
         _print_refreshed(found)
     for one in found.outcomes:
-        if one.state != "refreshed":
+        if one.reason is not None:
             click.echo(_why(one), err=True)
     return _status(found)
 
@@ -220,9 +220,11 @@ def _print_refreshed(found: Refreshed) -> None:
 
 
 def _why(one: Outcome) -> str:
-    kept = "its offers of before stay: " if one.state == "kept" else "skipped: "
+    kept = {"kept": "its offers of before stay: ", "skipped": "skipped: "}.get(one.state, "")
+    from underdog.report.measurement import shown
+
     hint = f"\n  {one.hint}" if one.hint else ""
-    return f"{one.provider}: {kept}{one.reason}{hint}"
+    return shown(f"{one.provider}: {kept}{one.reason}{hint}", keep_lines=True)
 
 
 def _status(found: Refreshed) -> int:

@@ -73,6 +73,12 @@ store_option = click.option(
     help="Where trials and decisions live: a SQLite file or a database URL. "
     "[default: $UNDERDOG_STORE, else the user's data folder]",
 )
+as_of_option = click.option(
+    "--as-of",
+    metavar="DATE|HASH",
+    help="The catalog of that day, or the one whose hash starts so; 'bundled': the one that came "
+    "with underdog. [default: the newest]",
+)
 
 
 def one_format(form: str, as_json: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,6 +74,12 @@ if TYPE_CHECKING:
     metavar="USD",
     help="Price of this machine per hour.  [default: that of its instance type, if known]",
 )
+@click.option(
+    "--progress",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep the rate so far in this file, as JSON, for another program to read.",
+)
 @store_option
 @json_option
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
@@ -95,11 +102,13 @@ def command(command_line: tuple[str, ...], as_json: bool, dry_run: bool, **optio
 
     occupy_standard_fds()
     options["knobs"] = parse_knobs(options["knobs"])
+    progress_file = options.pop("progress")
     settings = verb.Settings(command=list(command_line), **options)
     if dry_run:
         print_plan(verb.plan(settings), as_json)
         return 0
-    trials = verb.measure_all(settings, stdout_to=2 if as_json else 1, progress_line=progress_line)
+    stdout_to = 2 if as_json else 1
+    trials = verb.measure_all(settings, stdout_to, progress_line, progress_file)
     if as_json:
         print_json(as_one(trials))
     else:

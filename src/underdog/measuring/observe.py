@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ class Observer:
 
     Args:
         result: computes the rate so far from the records; its cost is watched and bounded.
+        progress_line: what a terminal shows meanwhile.
+        listener: is told of every look.
     """
 
     def __init__(
@@ -107,12 +110,14 @@ class Observer:
         interrupts: Interrupts,
         result: Callable[[], Throughput | None],
         progress_line: Callable[[Progress], str] | None = None,
+        listener: Callable[[Progress], None] | None = None,
     ) -> None:
         self.script, self.reader, self.sampler, self.output = script, reader, sampler, output
         self.limits = limits
         self.interrupts = interrupts
         self.result = result
         self.progress_line = progress_line
+        self.listener = listener
         self.began = time.perf_counter()
         self.ending: Ending = "itself"
         self._answered = interrupts.count
@@ -165,6 +170,9 @@ class Observer:
 
     def _show(self, progress: Progress) -> None:
         self.output.follow_window()
+        if self.listener:
+            with contextlib.suppress(OSError):  # a full disk ends no measurement
+                self.listener(progress)
         if self.progress_line and self.output.screen:
             self.output.screen.status(self.progress_line(progress))
 

@@ -39,6 +39,7 @@ class Request:
     samples_per_step: float | None = None
     stdout_to: int = 1
     progress_line: ProgressLine | None = None
+    listener: Callable[[Progress], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -120,6 +121,7 @@ def _run(
                 interrupts=interrupts,
                 result=lambda: throughput_of(reader.processes, rates is not None),
                 progress_line=request.progress_line,
+                listener=request.listener,
             ).watch()
         finally:
             sampler.stop()

@@ -110,7 +110,7 @@ def plan(providers: Sequence[str] = (), **given: Any) -> Plan:
 
 
 def check(which: str | None = None) -> Checked:
-    """Run the quality rules over a snapshot.
+    """Run the quality rules over a snapshot; prices of the user's own are judged by the list's.
 
     Args:
         which: as of ``pick``; the newest by default.
@@ -118,10 +118,12 @@ def check(which: str | None = None) -> Checked:
     Raises:
         CatalogError: there is no such snapshot, or it cannot be read.
     """
-    from underdog.catalog import quality
+    from underdog.catalog import own, quality
 
     found = pick(which)
-    findings = quality.check(found.table, today=datetime.now(UTC).date().isoformat())
+    has_own = any(one.get("provider") == "static" for one in found.sources)
+    table = own.listed(found) if has_own else found.table
+    findings = quality.check(table, today=datetime.now(UTC).date().isoformat())
     return Checked(found, findings, list(found.left_out))
 
 

@@ -31,6 +31,7 @@ from underdog.measuring.machine import commit_of, describe
 from underdog.measuring.nvml import Nvml
 from underdog.measuring.observe import Limits, Progress
 from underdog.measuring.pattern import compile_pattern
+from underdog.measuring.progress import to_file
 from underdog.measuring.run import Request, child_environment, run
 from underdog.model import Accelerator, Caveat, Machine, Offer, Price, Software, Status, Trial
 from underdog.store import Store, open_store
@@ -194,13 +195,16 @@ def measure_all(
     settings: Settings,
     stdout_to: int = 1,
     progress_line: Callable[[Progress], str] | None = None,
+    progress_file: Path | None = None,
 ) -> list[Trial]:
     """Carry out ``settings``; see ``measure``.
 
     Args:
         stdout_to: file descriptor that the script's standard output goes to.
         progress_line: what to show on a terminal while the script runs.
+        progress_file: where to keep the rate so far, for another program to read.
     """
+    listener = to_file(progress_file) if progress_file else None
     trials: list[Trial] = []
     with open_store(settings.store) as store, Interrupts() as interrupts:
         nvml = Nvml()
@@ -223,7 +227,10 @@ def measure_all(
                 owner=current_owner(),
             )
             request = dataclasses.replace(
-                settings.request(command), stdout_to=stdout_to, progress_line=progress_line
+                settings.request(command),
+                stdout_to=stdout_to,
+                progress_line=progress_line,
+                listener=listener,
             )
             trials.append(_measure_one(begun, request, store, nvml, interrupts))
         nvml.close()
