@@ -236,11 +236,17 @@ def test_another_currency_is_not_dollars() -> None:
     assert "CNY" in row["price_unknown_reason"]
 
 
+@pytest.mark.parametrize("other", ["0.178", "0"])
+def test_a_price_that_stands_twice_or_beside_none_is_no_doubt(other: str) -> None:
+    (row,), _ = parsed(products=[product("0.178"), product(other)])
+    assert (row["price_per_hour"], row["caveats"]) == (0.178, None)
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_of_two_prices_the_lower_is_kept(order: tuple[int, ...]) -> None:
     three = [product("0.178"), product("0.086"), product("0")]
     rows, left = parsed(products=[three[n] for n in order])
-    assert [row["price_per_hour"] for row in rows] == [0.086]
+    assert [(row["price_per_hour"], row["caveats"]) for row in rows] == [(0.086, "two_prices")]
     assert [one.reason for one in left] == ["two prices stand for one type; the lower is kept"] * 2
 
 

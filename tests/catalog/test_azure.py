@@ -57,6 +57,16 @@ def test_a_reservation_is_cheaper_than_on_demand_and_not_by_thousands() -> None:
             assert 0.2 * 0.115 < row["price_per_hour"] < 0.115
 
 
+@pytest.mark.parametrize(("second", "caveat"), [(0.086, "two_prices"), (0.178, None), (0, None)])
+def test_of_two_prices_the_lower_stands_with_a_caveat(  # P7
+    second: float, caveat: str | None
+) -> None:
+    rows, left = parsed([meter(price=0.178), meter(price=second)])
+    low = second or 0.178
+    assert [(row["price_per_hour"], row["caveats"]) for row in rows] == [(low, caveat)]
+    assert len(left) == 1
+
+
 def test_what_is_no_offer_is_told() -> None:
     _, left = parsed(sample())
     found = sorted((one.instance_type, one.reason) for one in left)

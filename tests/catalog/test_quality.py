@@ -83,7 +83,7 @@ def hosts() -> Rows:
     ]  # fmt: skip
 
 
-def many(count: int, change: Callable[[int], float] = lambda n: 0.1) -> Rows:
+def many(count: int, change: Callable[[int], float | None] = lambda n: 0.1) -> Rows:
     """As many types, one offer each."""
     return [offer(f"m{n}.large", change(n)) for n in range(count)]
 
@@ -158,6 +158,7 @@ EXAMPLES: dict[str, tuple[Rows, Rows]] = {
     "type_vanished": (many(9), [*many(9), offer("m99.large")]),
     "source_shrank": (many(70), many(100)),
     "source_moved": (many(100, lambda n: 0.3 if n < 30 else 0.1), many(100)),
+    "source_unpriced": (many(100, lambda n: None if n < 30 else 0.1), many(100)),
     "source_faulty": (many(100, lambda n: 0.0 if n < 30 else 0.1), []),
 }  # fmt: skip
 
@@ -317,6 +318,30 @@ def test_a_rejected_source_is_named_with_the_reason() -> None:
     assert why.message == "30 of its 100 instance types are gone (30 %)"
     assert "The last good prices stand." in quality.explain(why)
     assert quality.rejected(found(many(100), many(100))) == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule"),
+    [
+        (many(8, lambda n: 0.8), "source_moved"),  # eight times: a total read as of each
+        (many(8, lambda n: 0.0125), "source_moved"),
+        (many(8, lambda n: None), "source_unpriced"),
+        ([one | {"region": "0.1"} for one in many(8, lambda n: None)], "source_unpriced"),
+        (many(8, lambda n: 0.0), "source_faulty"),
+        ([offer(f"x{n}.large") for n in range(8)], "source_shrank"),
+        # no region of before is in the answer, and so are none of its types
+        ([offer(f"x{n}.large", region="US East") for n in range(8)], "source_shrank"),
+    ],
+)
+def test_a_small_source_of_which_all_is_wrong_is_rejected(rows: Rows, rule: str) -> None:
+    why = quality.rejected(found(rows, many(8)))["aws"]
+    assert [one.rule for one in why] == [rule]
+
+
+def test_a_price_that_is_gone_has_not_moved() -> None:
+    rows = many(8, lambda n: None if n == 0 else 0.1)
+    assert quality.rejected(found(rows, many(8))) == {}
+    assert "price_moved" not in rules(rows, many(8))
 
 
 def test_a_few_faults_of_a_small_source_do_not_reject_it() -> None:

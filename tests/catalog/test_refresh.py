@@ -19,6 +19,7 @@ from underdog.catalog.sources import FetchOptions, Raw
 from underdog.core.columns import BY_NAME
 from underdog.core.expression import parse
 from underdog.errors import CatalogError, MissingPackageError, NotSetUpError, UsageError
+from underdog.verbs import catalog as verb
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 HEADER = "InstanceType,vCPUs,MemoryGiB,Price,Region\n"
@@ -137,6 +138,17 @@ def test_an_answer_that_the_rules_reject_is_not_taken(tmp_path: Path) -> None:
     assert len(offers("provider = 'lambda_'")) == 2
 
 
+def test_an_answer_that_the_rules_reject_is_taken_where_that_is_asked_for(tmp_path: Path) -> None:
+    refresh(recorded(tmp_path / "1", vast=rows(100)))
+    dearer = recorded(tmp_path / "2", vast=rows(100, price=20))
+    assert "--accept vast" in str(outcome(refresh(dearer), "vast").hint)
+    with pytest.raises(UsageError, match="Did you mean 'vast'"):
+        refresh(dearer, accept=("vasst",))
+    found = refresh(dearer, accept=("vast",))
+    assert outcome(found).state == "refreshed"
+    assert offers("provider = 'vast' and instance_type = 'm1'")[0]["price_per_hour"] == 20
+
+
 def test_what_the_rules_take_out_or_doubt_is_told(tmp_path: Path) -> None:
     cheap = "m99,99,396,0.001,r1\n"
     twice = "m3,3,12,2.5,r1\n"
@@ -202,6 +214,41 @@ def test_own_prices_with_faults_leave_those_of_before(tmp_path: Path) -> None:
     assert offers("instance_type = 'box'")
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [('"box"', '"b\\u202eox"', "markup"), ("vcpus = 8", "vcpus = 1e9", "vcpus is 1e+09")],
+)
+def test_own_offers_that_cannot_be_are_not_taken(
+    right: str, wrong: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN.replace(right, wrong))
+    found = refresh(None, "static", file=file)
+    assert outcome(found, "static").state == "kept"
+    assert said in str(outcome(found, "static").reason)
+
+
+def test_how_many_offers_have_a_price_of_ones_own_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    refresh(recorded(tmp_path / "1", vast=rows(3)))
+    wrong = "[[discount]]\nname = 'vats'\nwhere = \"provider = 'vats'\"\npercent = 5\n"
+    file.write_text(OWN + wrong)
+    told = outcome(refresh(None, "static", file=file), "static")
+    assert (told.state, told.offers) == ("refreshed", 4)
+    assert told.reason == "'vats' fits no offer: provider = 'vats'"
+    file.write_text(OWN)  # what the first discount fits is not idle for the prices that it made
+    assert outcome(refresh(None, "static", file=file), "static").reason is None
+
+
+def test_a_check_judges_the_list_and_not_what_one_pays(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    refresh(recorded(tmp_path / "1", vast=rows(5)))
+    mine = "[[offer]]\nprovider = 'vast'\nregion = 'r1'\ninstance_type = 'm5'\n"
+    file.write_text(mine + "price_per_hour = 0.001\n")
+    refresh(None, "static", file=file)
+    assert [one for one in verb.check().findings if one.severity != "caveat"] == []
+
+
 def test_what_was_recorded_gives_the_same_snapshot(tmp_path: Path) -> None:
     first = refresh(recorded(tmp_path, vast=rows()))
     second = refresh(tmp_path)
@@ -227,6 +274,8 @@ def test_two_at_once_do_not_lose_each_others_offers(tmp_path: Path) -> None:
 
 
 def test_names_of_providers() -> None:
+    with pytest.raises(UsageError, match=r"no 'lamda'.*\nDid you mean 'lambda'"):
+        answers.asked(("lamda",))
     assert answers.asked(("aws", "lambda", "skypilot:vast", "aws")) == [
         answers.Asked("aws"),
         answers.Asked("skypilot", ("lambda", "vast")),

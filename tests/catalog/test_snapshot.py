@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -36,6 +37,13 @@ def test_it_is_small_and_large() -> None:
     row = snapshot.load().table.run(f"{shapes} {known}").fetchone()
     assert row is not None
     assert row[0] >= 3000
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_a_full_disk_is_called_so() -> None:
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        snapshot.write(Path("/dev/full"), [], date="2026-11-30", sources=[], left_out=[])
+    assert caught.value.errno == errno.ENOSPC
 
 
 def test_its_columns_are_the_documented_ones() -> None:

@@ -56,6 +56,18 @@ def read(text: str, folder: Path) -> Raw:
     return static.fetch(Http(), FetchOptions(file=file))
 
 
+def test_a_mark_of_the_byte_order_is_no_fault(tmp_path: Path) -> None:
+    file = tmp_path / "catalog.toml"
+    file.write_text(FILE, encoding="utf-8-sig")
+    assert len(rows_of(static.fetch(Http(), FetchOptions(file=file)))) == 2
+
+
+def test_a_part_of_an_accelerator_has_a_part_of_its_memory(tmp_path: Path) -> None:
+    text = FILE.replace("accelerator_count = 8", "accelerator_count = 0.5")
+    (box, _) = rows_of(read(text, tmp_path))
+    assert (box["accelerator_count"], box["accelerator_memory_gib"]) == (0.5, 40)
+
+
 def rows_of(raw: Raw) -> list[dict[str, Any]]:
     return [row for row in static.parse(raw) if isinstance(row, dict)]
 
@@ -126,6 +138,10 @@ def test_without_power_and_hosting_only_the_purchase_counts() -> None:
         ("[discount]\nfactor=1\n", ["write [[discount]], with two brackets"]),
         ("discount=[1]\n", ["'1' is not a table"]),
         ("[[discounts]]\nfactor=1\n", ["no such table. Did you mean 'discount'?"]),
+        ("[[discount]]\nwhere='provder = 1'\nfactor=0.5\n", ["Did you mean 'provider'?"]),
+        ("[[offer]]\nprovider='a'\nregion='r'\ninstance_type='t'\nprice_per_hour=1\n"
+         "price_date='last week'\naccelerator='H100'\naccelerator_count=0\n",
+         ["price_date: 'last week' is no day", "accelerator_count: 0, and there is an"]),
         ("[[offer]\n", ["is no TOML"]),
         ("x = '" + "\\0" + "'\n[[", ["is no TOML"]),
     ],

@@ -17,9 +17,11 @@ import msgspec
 import numpy as np
 
 from underdog import plugins
+from underdog.catalog import quality
 from underdog.catalog.http import Http
 from underdog.catalog.sources import FetchOptions, LeftOut, Raw
 from underdog.core.columns import OFFER_COLUMNS
+from underdog.core.problems import SHOWN
 from underdog.errors import (
     CatalogError,
     MissingPackageError,
@@ -139,10 +141,9 @@ def asked(names: tuple[str, ...]) -> list[Asked]:
         provider, _, part = name.partition(":")
         if provider in CLOUDS and provider not in known and not part:
             provider, part = "skypilot", provider
-        try:
-            module(provider)
-        except UsageError as error:
-            problems.append(str(error))
+        if provider not in known:
+            hint = did_you_mean(provider, [*known, *CLOUDS])
+            problems.append(f"There is no '{provider}' among the providers.\n{hint}")
             continue
         found.setdefault(provider, []).extend([part] if part else [])
     if problems:
@@ -275,10 +276,14 @@ def _uncollected() -> Iterator[None]:
 
 def _own(raw: Raw) -> Answer | Failed:
     try:
-        list(module(STATIC).parse(raw))
+        rows = list(module(STATIC).parse(raw))
         module(STATIC).discounts(raw)
     except UnderdogError as error:
         return Failed(raw.provider, error.message, error.hint)
+    if faults := quality.impossible(rows):
+        lines = [f"\n  {one.offer}: {one.message}" for one in faults[:SHOWN]]
+        more = f"\n  and {len(faults) - SHOWN:,} more" if len(faults) > SHOWN else ""
+        return Failed(STATIC, f"'{raw.source}' cannot be taken:{''.join(lines)}{more}")
     return Answer(STATIC, raw.source, raw.date, Columns().arrays(), set(), [], raw)
 
 

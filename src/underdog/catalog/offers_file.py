@@ -202,6 +202,9 @@ def _hardware(
         each = None
     else:
         accelerator, count, each = _accelerator(accelerator, count, given)
+        if count == 0:
+            said = "0, and there is an accelerator; of a part of one, say the share, such as 0.25"
+            problems.add(number, "accelerator_count", said)
     return Hardware(
         vcpus=given["vcpus"],
         memory_gib=given["memory_gib"],
@@ -236,7 +239,9 @@ def _accelerator(
         part = named.fraction
     if part is not None:
         return named.key, part, facts.memory_gib * part
-    return named.key, count or 1.0, given["accelerator_memory_gib"] or facts.memory_gib
+    count = 1.0 if count is None else count
+    nominal = facts.memory_gib * min(count, 1.0)
+    return named.key, count, given["accelerator_memory_gib"] or nominal
 
 
 def _processor(provider: str, name: str) -> str | None:

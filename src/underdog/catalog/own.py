@@ -12,8 +12,9 @@ from typing import Any
 import duckdb
 
 from underdog.catalog.providers.static import OWN, Discount, identity
+from underdog.catalog.snapshot import Snapshot, columns
 from underdog.core.columns import OFFER_COLUMNS
-from underdog.core.table import quoted
+from underdog.core.table import Table, connect, quoted
 
 _NAMES = [column.name for column in OFFER_COLUMNS]
 # what says who sells what at which price; all else is hardware
@@ -43,6 +44,32 @@ def take_off(connection: duckdb.DuckDBPyConnection) -> None:
         WHERE {own}
         """
     )
+
+
+def listed(of: Snapshot, where: str = "") -> Table:
+    """The offers of a snapshot at list prices, without those that were only the user's own.
+
+    Args:
+        where: a clause of SQL that says which of them, all by default.
+    """
+    assert of.path is not None, "the archive gives snapshots that are files"
+    connection = connect()
+    connection.execute(
+        f"CREATE TABLE offers AS SELECT {columns(connection, of.path)} "
+        f"FROM read_parquet({quoted(str(of.path.resolve()))}) {where}"
+    )
+    take_off(connection)
+    return Table(connection)
+
+
+def idle(connection: duckdb.DuckDBPyConnection, discounts: Sequence[Discount]) -> list[Discount]:
+    """The discounts that fit no price of the table ``offers``: mostly a name that is misspelt."""
+
+    def fits(one: Discount) -> bool:
+        query = f"SELECT 1 FROM offers WHERE price_per_hour IS NOT NULL AND ({one.sql}) LIMIT 1"
+        return connection.execute(query).fetchone() is not None
+
+    return [one for one in discounts if not fits(one)]
 
 
 def put_on(

@@ -25,7 +25,7 @@ from underdog.catalog.snapshot import Snapshot
 from underdog.catalog.sources import FetchOptions, LeftOut, Raw
 from underdog.core.columns import BY_NAME
 from underdog.core.table import Table, connect, fill, quoted
-from underdog.errors import UsageError
+from underdog.errors import UsageError, did_you_mean
 
 State = Literal["refreshed", "kept", "skipped"]
 
@@ -51,8 +51,8 @@ class Request:
 class Outcome:
     """What came of one provider.
 
-    ``refreshed``: its offers are new. ``kept``: it has those of before, for the reason given.
-    ``skipped``: it was not asked, for the reason given.
+    ``refreshed``: its offers are new; what is odd about them is the reason. ``kept``: it has those
+    of before, for the reason given. ``skipped``: it was not asked, for the reason given.
     """
 
     provider: str
@@ -160,10 +160,17 @@ class _Merge:
         self.offers = answers.joined(found)
         self.left_out = [one for answer in found for one in answer.left_out]
         self.quarantined: collections.Counter[str] = collections.Counter()
+        self.idle: list[static.Discount] = []
+        self.own_prices = 0
 
     def result(self, outcomes: list[Outcome]) -> Refreshed:
+        unheard = [name for name in self.options.accept if name not in self.answered]
+        if unheard:
+            meant = did_you_mean(unheard[0], self.answered)
+            raise UsageError(f"'{unheard[0]}' is to be accepted, and did not answer.", meant)
         findings = self._checked()
-        rejected = quality.rejected(findings)
+        found = quality.rejected(findings)
+        rejected = {name: why for name, why in found.items() if name not in self.options.accept}
         self.offers = _taken(self.offers, ~np.isin(_texts(self.offers, "provider"), [*rejected]))
         sellers = set(self.offers["provider"].tolist())
         outcomes = [*outcomes, *self._outcomes(sellers, rejected)]
@@ -172,7 +179,14 @@ class _Merge:
         if not sellers and not own_found and same_own:
             return Refreshed(outcomes, None, findings)
         entry = archive.add(lambda path: self._write(path, sellers), self.options.now)
-        return Refreshed(outcomes, entry, findings)
+        return Refreshed([self._with_own(one) for one in outcomes], entry, findings)
+
+    def _with_own(self, one: Outcome) -> Outcome:
+        """Of the user's own prices, how many offers have one, and which discount none has."""
+        if one.provider != STATIC or one.state != "refreshed":
+            return one
+        idle = [f"'{discount.name}' fits no offer: {discount.where}" for discount in self.idle]
+        return dataclasses.replace(one, offers=self.own_prices, reason="; ".join(idle) or None)
 
     def _checked(self) -> list[Finding]:
         """Run the quality rules; what they take out is out, what they doubt says so."""
@@ -201,16 +215,13 @@ class _Merge:
         """The snapshot before, as far as the answers stand for it, at list prices."""
         if not self.options.regions and _stored(self.before) is None:
             return self.before.table
-        connection = connect()
         others = ""
         if self.options.regions:
             others = (
-                f" WHERE provider NOT IN ({_listed(self.answered)}) "
+                f"WHERE provider NOT IN ({_listed(self.answered)}) "
                 f"OR region IN ({_listed(self.options.regions)})"
             )
-        connection.execute(f"CREATE TABLE offers AS SELECT {self._selected(connection)}{others}")
-        own.take_off(connection)
-        return Table(connection)
+        return own.listed(self.before, others)
 
     def _outcomes(
         self, sellers: set[str], rejected: Mapping[str, Sequence[Finding]]
@@ -231,7 +242,12 @@ class _Merge:
                     )
                 )
         found += [
-            Outcome(provider=name, state="kept", reason="; ".join(f.message for f in why))
+            Outcome(
+                provider=name,
+                state="kept",
+                reason="; ".join(f.message for f in why),
+                hint=f"If that is true: underdog catalog refresh --accept {name}",
+            )
             for name, why in rejected.items()
         ]
         return found + self._silent(sellers | rejected.keys())
@@ -264,7 +280,9 @@ class _Merge:
             own.take_off(connection)
         if self.own is not None:
             rows = [row for row in static.parse(self.own) if not isinstance(row, LeftOut)]
-            own.put_on(connection, rows, static.discounts(self.own), self.own.source)
+            discounts = static.discounts(self.own)
+            self.idle = own.idle(connection, discounts)
+            self.own_prices = own.put_on(connection, rows, discounts, self.own.source)
         sources = self._sources(sellers)
         return snapshot.save(
             connection,

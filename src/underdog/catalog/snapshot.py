@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib.resources
 import json
+import os
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -191,7 +192,11 @@ def save(
             "(FORMAT parquet, COMPRESSION zstd)"
         ).fetchone()
     except duckdb.IOException as error:
-        raise OSError(errno.EIO, " ".join(str(error).split())[:200], str(path)) from error
+        reason = " ".join(str(error).split())
+        full = os.strerror(errno.ENOSPC)  # DuckDB says so at the end, after names and numbers
+        if full in reason:
+            raise OSError(errno.ENOSPC, full, str(path)) from error
+        raise OSError(errno.EIO, reason[:200], str(path)) from error
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     said = {
         "schema": SCHEMA,

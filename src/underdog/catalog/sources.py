@@ -49,6 +49,7 @@ class FetchOptions:
         file: a file or folder of the user's instead of the web, for providers that read one.
         only: parts of the provider's answer that were asked for by name, such as the clouds of
             ``skypilot``; the provider's default where empty.
+        accept: sellers whose answer is taken although the rules reject it as a whole.
         progress: told what is being fetched, how many of it are here, and of how many if known.
         now: the moment of the refresh.
     """
@@ -56,6 +57,7 @@ class FetchOptions:
     regions: tuple[str, ...] = ()
     file: Path | None = None
     only: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()
     progress: Progress = silent
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 

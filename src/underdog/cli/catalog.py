@@ -53,6 +53,12 @@ def command() -> None:
     metavar="PATH",
     help="A folder of SkyPilot's catalog, or a TOML file of prices of your own.",
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="NAME",
+    help="Take this seller's answer although the rules reject it as a whole: the world did change.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be asked of whom, and ask nothing.")
 @click.option(
     "--record",

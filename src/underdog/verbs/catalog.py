@@ -42,6 +42,7 @@ def request(
     *,
     regions: Sequence[str] = (),
     file: str | Path | None = None,
+    accept: Sequence[str] = (),
     record: str | Path | None = None,
     replay: str | Path | None = None,
     progress: Progress = silent,
@@ -53,6 +54,7 @@ def request(
             asked from here.
         regions: only these.
         file: a folder of SkyPilot's catalog, or a TOML file of prices of your own.
+        accept: sellers whose answer is taken although the rules reject it as a whole.
         record: a folder to write the answers into.
         replay: a folder of recorded answers, instead of the web.
         progress: told what is done, how much of it, and of how much if known.
@@ -62,6 +64,7 @@ def request(
     options = FetchOptions(
         regions=tuple(regions),
         file=None if file is None else Path(file),
+        accept=tuple(accept),
         progress=progress,
         now=datetime.now(UTC),
     )

@@ -25,6 +25,7 @@ from underdog.errors import CatalogError, HttpError
 from underdog.units import GIB, MIB
 
 URL = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
+_SOURCE = "SkyPilot catalog"
 CACHE = Path("~/.sky/catalogs/v8")
 # asked for by name only: underdog asks these clouds themselves
 OWN = ("aws", "azure", "gcp")
@@ -41,6 +42,8 @@ MOST_MEMORY_GIB = 65536
 LEAST_MIB = 1024
 # the machine types whose price in Google's file is the host's, without its accelerators
 _BARE_HOSTS = re.compile(r"(a2|a3|a4x?|g2|g4)-|ct\d|tpu")
+# of a machine such as gpu_1x_h100_pcie, whose accelerator is called H100 alone
+_PCIE, _FORM = re.compile(r"(?i)(?<![a-z])pcie(?![a-z])"), re.compile(r"(?i)pcie|sxm|nvlink")
 Row = Mapping[Any, Any]  # the fields of a line by column; those beyond the columns by None
 
 
@@ -88,9 +91,6 @@ def fetch(http: Http, options: FetchOptions) -> Raw:
         )
     documents: dict[str, list[Any]] = {"files": files, "failed": failed}
     return Raw(provider="skypilot", documents=documents, source=_SOURCE, date=options.date)
-
-
-_SOURCE = "SkyPilot catalog"
 
 
 def _from_web(
@@ -150,8 +150,9 @@ def parse(raw: Raw) -> Iterator[dict[str, Any] | LeftOut]:
     for place, file in enumerate(raw.items("files")):
         where = f"skypilot: files[{place}]"
         file = mapping(file, where)
-        cloud = text(file.get("cloud"), f"{where}.cloud")
-        yield from _Cloud(cloud, raw).offers(text(file.get("text"), f"{where}.text"))
+        cloud, content = text(file.get("cloud"), f"{where}.cloud"), file.get("text")
+        content = content if isinstance(content, str) else text(content, f"{where}.text")
+        yield from _Cloud(cloud, raw).offers(content)
 
 
 class _Cloud:
@@ -328,10 +329,9 @@ def _facts(name: str, gib: float | None) -> AcceleratorFacts | None:
 def _sizes(row: Row) -> _Sizes | str | None:
     """What the row says of accelerators; why it cannot be read, or None where it has none.
 
-    ``GpuInfo`` is a dict in the spelling of Python or of JSON, or a mix of both; only its numbers
-    are read.
+    ``GpuInfo`` is a dict as Python or JSON spells it, or a mix of both; only its numbers are read.
     """
-    name, info = _plain(row, "AcceleratorName"), (row.get("GpuInfo") or "")[:4000]
+    name, info = _model(row), (row.get("GpuInfo") or "")[:4000]
     count = number(row.get("AcceleratorCount"))
     if not name:
         return "an accelerator without a name" if count else None
@@ -380,7 +380,13 @@ def _places(
 
 
 def _shape(row: Row) -> tuple[str | None, ...]:
-    return tuple(row.get(name) for name in _SHAPE)
+    return (_model(row), *(row.get(name) for name in _SHAPE))
+
+
+def _model(row: Row) -> str:
+    """The accelerator, as a card where the name of the machine says so and its own says nothing."""
+    name, kind = _plain(row, "AcceleratorName"), _plain(row, "InstanceType")
+    return f"{name}-PCIe" if name and _PCIE.search(kind) and not _FORM.search(name) else name
 
 
 def _plain(row: Row, name: str) -> str:

@@ -9,6 +9,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def fetch(http: Http, options: FetchOptions) -> Raw:
     """
     path = file(options.file)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise CatalogError(
             f"Cannot read your prices '{path}': {error.strerror}.",
@@ -170,6 +171,10 @@ def _offer(number: int, entry: dict[str, Any], raw: Raw, problems: Problems) -> 
         if entry.get(name) in (None, ""):
             problems.add(number, name, "it is missing")
     dated = {**entry, "price_date": entry.get("price_date") or raw.date}
+    try:
+        date.fromisoformat(str(dated["price_date"]))
+    except ValueError:
+        problems.add(number, "price_date", f"{shown(dated['price_date'])} is no day: 2026-11-30")
     row = offer_of(number, dated, problems)
     return {**row, "price_source": f"{OWN} of '{raw.source}'"}
 
@@ -246,7 +251,7 @@ def _discount(number: int, entry: dict[str, Any], problems: Problems) -> Discoun
     try:
         expression = parse_expression(where, BY_NAME)
     except UnderdogError as error:
-        problems.add(number, "where", error.message)
+        problems.add(number, "where", " ".join(filter(None, (error.message, error.hint))))
         return None
     for fault in expression.faults[:1]:
         problems.add(number, "where", f"{shown(where)} {fault.what}: {fault.remedy}")

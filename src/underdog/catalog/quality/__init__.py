@@ -6,7 +6,14 @@ dropped in silence. ``docs/reference/quality.md`` lists the rules.
 
 from __future__ import annotations
 
-from underdog.catalog.quality.checking import RULES, apply, check, explain, rejected
+from underdog.catalog.quality.checking import (
+    RULES,
+    apply,
+    check,
+    explain,
+    impossible,
+    rejected,
+)
 from underdog.catalog.quality.doubts import doubts, with_age
 from underdog.catalog.quality.rules import Finding, Rule
 from underdog.catalog.quality.table import Offers
@@ -20,6 +27,7 @@ __all__ = [
     "check",
     "doubts",
     "explain",
+    "impossible",
     "rejected",
     "with_age",
 ]

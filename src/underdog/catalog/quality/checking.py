@@ -59,6 +59,20 @@ def check(
     return sorted(kept, key=lambda f: (f.row is None, f.row or 0, order[f.rule], f.offer))
 
 
+def impossible(rows: Offers) -> list[Finding]:
+    """What must not stand whatever others cost: of offers whose price is the user's own word.
+
+    Args:
+        rows: as of ``check``.
+    """
+    connection = database(rows)
+    try:
+        rules = [rule for rule in _ALONE if rule.severity == "quarantine"]
+        return [finding for rule in rules for finding in _run(connection, rule)]
+    finally:
+        connection.close()
+
+
 def _settle(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     """Take out what is out of bounds until nothing is: each that goes moves the bounds."""
     found: list[Finding] = []

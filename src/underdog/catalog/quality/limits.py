@@ -60,5 +60,7 @@ SPOT_MOVE_FACTOR = 5
 VANISHED_SHARE = MOVED_SHARE = FAULTY_SHARE = 0.2
 # A share of fewer types or offers says nothing.
 LEAST_TYPES, LEAST_ROWS = 20, 50
+# That of all of them does: five prices do not all double by chance.
+LEAST_ALL = 5
 # Prices on demand hold for months, spot prices for hours to days.
 STALE_DAYS, STALE_SPOT_DAYS = 365, 30

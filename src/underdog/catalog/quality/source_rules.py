@@ -17,16 +17,36 @@ COMPARED = {
             ON g.provider = b.provider AND g.instance_type = b.instance_type
         GROUP BY ALL
     """,
+    # the same; where no region of before is in the answer, its regions say nothing: of all types
+    "sold": """
+        SELECT provider, instance_type, gone FROM types
+        UNION ALL
+        SELECT b.provider, b.instance_type, bool_and(g.instance_type IS NULL)
+        FROM before AS b
+        JOIN (SELECT DISTINCT provider FROM given) AS p ON p.provider = b.provider
+        LEFT JOIN (SELECT DISTINCT provider, instance_type FROM given) AS g
+            ON g.provider = b.provider AND g.instance_type = b.instance_type
+        WHERE b.provider NOT IN (SELECT provider FROM types)
+        GROUP BY ALL
+    """,
     # offers that had a price before, and whether it moved far
     "moves": f"""
         SELECT l.row, l.provider, l.price, b.price AS old, b.date AS since,
+            l.price IS NULL AS gone,
             greatest(l.price / b.price, b.price / l.price) > CASE WHEN l.purchase = 'spot'
                 THEN {limits.SPOT_MOVE_FACTOR} ELSE {limits.MOVE_FACTOR} END AS far
         FROM live AS l JOIN (
             SELECT offer, service, min(price) AS price, min_by(date, price) AS date FROM before
             WHERE price > 0 AND provider IN (SELECT provider FROM given) GROUP BY ALL
         ) AS b ON b.offer = l.offer AND b.service IS NOT DISTINCT FROM l.service
-        WHERE l.price > 0
+    """,
+    # whether they have none any more; where none is under its name of before, of all offers
+    "priced": """
+        SELECT provider, gone FROM moves
+        UNION ALL
+        SELECT provider, bool_and(price IS NULL) OVER (PARTITION BY provider) FROM live
+        WHERE provider IN (SELECT provider FROM before WHERE price > 0)
+            AND provider NOT IN (SELECT provider FROM moves)
     """,
 }
 
@@ -39,6 +59,7 @@ def _share(of: str, which: str, words: str, *, least: int, most: float) -> str:
             AS message
         FROM {of} GROUP BY provider
         HAVING count(*) >= {least} AND count(*) FILTER ({which}) > {most} * count(*)
+            OR count(*) >= {limits.LEAST_ALL} AND bool_and({which})
     """
 
 
@@ -72,7 +93,7 @@ CHANGES = (
         says="too many of its instance types are gone",
         remedy="The last good prices stand. Look at the source.",
         query=_share(
-            "types",
+            "sold",
             "gone",
             "instance types are gone",
             least=limits.LEAST_TYPES,
@@ -86,9 +107,23 @@ CHANGES = (
         says="too many of its prices have moved far",
         remedy="The last good prices stand. Look whether the source has changed its meaning.",
         query=_share(
-            "moves",
+            "(FROM moves WHERE price > 0)",
             "far",
             "prices have moved far",
+            least=limits.LEAST_ROWS,
+            most=limits.MOVED_SHARE,
+        ),
+        rows=False,
+    ),
+    Rule(
+        name="source_unpriced",
+        severity="reject_source",
+        says="too many of its prices are gone",
+        remedy="The last good prices stand. Look whether the column of prices has moved.",
+        query=_share(
+            "priced",
+            "gone",
+            "prices are gone",
             least=limits.LEAST_ROWS,
             most=limits.MOVED_SHARE,
         ),

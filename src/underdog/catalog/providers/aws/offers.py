@@ -68,7 +68,9 @@ def parse(raw: Raw) -> Iterator[dict[str, Any] | LeftOut]:
         if quote.instance_type in world.macs:
             yield left_out(quote.region, quote.instance_type, "a Mac, which runs no Linux")
         else:
-            yield _row(world, quote)
+            row = _row(world, quote)
+            row["caveats"] = quote.doubt
+            yield row
 
 
 def _read_machines(world: _World) -> Iterator[LeftOut]:

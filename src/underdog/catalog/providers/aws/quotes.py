@@ -22,7 +22,7 @@ UPFRONT = {
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
     """A price; ``rank`` tells the parts of a managed service apart, the lowest goes first.
 
-    ``said`` is what the price list says of the machine.
+    ``said`` is what the price list says of the machine, ``doubt`` the caveat of the offer.
     """
 
     region: str
@@ -33,6 +33,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     term: str | None = None
     service: str | None = None
     rank: int = 0
+    doubt: str | None = None
     said: Attributes | None = None
 
     @property
@@ -69,7 +70,13 @@ def lowest(quotes: Quotes, kept: dict[tuple[str, ...], Quote]) -> Iterator[LeftO
         reason = "two prices stand for one type; the lower is kept"
         if better.rank != worse.rank:
             reason = "the price of another part of SageMaker than the one that is kept"
+        elif other.doubt or _differ(better.price, worse.price):
+            kept[key] = msgspec.structs.replace(better, doubt="two_prices")
         yield left_out(quote.region, quote.instance_type, reason)
+
+
+def _differ(one: Price, other: Price) -> bool:
+    return None not in (one.per_hour, other.per_hour) and one.per_hour != other.per_hour
 
 
 def _order(quote: Quote) -> tuple[bool, int, float, str]:

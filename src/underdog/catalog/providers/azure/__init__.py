@@ -51,12 +51,13 @@ def fetch(http: Http, options: FetchOptions) -> Raw:
 def parse(raw: Raw) -> Iterator[dict[str, Any] | LeftOut]:
     """Offers on demand, spot, and reserved; a meter that is none of these is left out.
 
-    Of two prices for one offer the lower is kept.
+    Of two prices for one offer the lower is kept, with a caveat.
 
     Raises:
         CatalogError: an item has the wrong shape; row and field are named.
     """
     kept: dict[tuple[Any, ...], Meter] = {}
+    twice: set[tuple[Any, ...]] = set()
     for place, item in enumerate(raw.items("retail")):
         for one in meters(item, place, raw):
             if isinstance(one, LeftOut):
@@ -66,10 +67,14 @@ def parse(raw: Raw) -> Iterator[dict[str, Any] | LeftOut]:
             if other is None or _amount(one) < _amount(other):
                 kept[one[:4]] = one
             if other is not None:
+                if len({one.price.per_hour, other.price.per_hour, None}) == 3:
+                    twice.add(one[:4])
                 reason = "two prices stand for one type; the lower is kept"
                 yield LeftOut("azure", one.region, one.size, reason)
     for region, size, purchase, term, price in kept.values():
-        yield offer_row("azure", region, size, purchase, machine(size), price=price, term=term)
+        row = offer_row("azure", region, size, purchase, machine(size), price=price, term=term)
+        row["caveats"] = "two_prices" if (region, size, purchase, term) in twice else None
+        yield row
 
 
 def _amount(meter: Meter) -> float:

@@ -136,6 +136,7 @@ def _whole_machines(
 ) -> Iterator[dict[str, Any] | LeftOut]:
     """Offers of the prices of whole machines, and the types that have a price nowhere."""
     kept: dict[tuple[str, str, str], Price] = {}
+    twice: set[tuple[str, str, str]] = set()
     for place, item in enumerate(raw.items("machine_prices")):
         where = f"gcp: machine_prices[{place}]"
         row = mapping(item, where)
@@ -145,6 +146,8 @@ def _whole_machines(
             missing = f"the price table has no {purchase} price for it"
             price = hourly(row.get(field), 1, raw, f"{where}.{field}", missing)
             other = kept.get((region, name, purchase))
+            if other is not None and len({price.per_hour, other.per_hour, None}) == 3:
+                twice.add((region, name, purchase))
             if other is None or (price.per_hour or _NEVER) < (other.per_hour or _NEVER):
                 kept[region, name, purchase] = price
             if other is not None and purchase == "on-demand":
@@ -155,7 +158,9 @@ def _whole_machines(
         if isinstance(machine, LeftOut):
             yield machine
         else:
-            yield _offer(machine, region, purchase, price)
+            row = _offer(machine, region, purchase, price)
+            row["caveats"] = "two_prices" if (region, name, purchase) in twice else None
+            yield row
     for name in sorted(machines.keys() - sold - {name for _, name, _ in kept}):
         reason = "the price table has no price for it"
         price = Price(unknown_reason=reason, source=raw.source, date=raw.date)
