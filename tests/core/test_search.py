@@ -1,93 +1,23 @@
-"""Properties of the search that hold whatever is searched."""
+"""What holds of every search: order, scale and seed, failures, references."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from search_cases import FEW, SEEDS, average_reached, offers, permuted, play, references, truth
 
 from underdog.core.search import (
     Candidates,
     Failure,
     Measured,
-    Prediction,
     Reference,
     Search,
     Settings,
-    cheapest_above,
-    cheapest_within,
     fastest,
     samples_per_dollar,
-    soonest_within,
 )
-from underdog.errors import UsageError
-
-SEEDS = st.integers(0, 10_000)
-FEW = settings(max_examples=4, deadline=None)
-
-
-def offers(count: int, seed: int = 0, unknown: float = 0.0) -> Candidates:
-    rng = np.random.default_rng(seed)
-    vcpus = 2.0 ** rng.integers(1, 7, count)
-    memory = vcpus * 2.0 ** rng.integers(1, 4, count)
-    count_ = np.where(rng.random(count) < 0.3, 2.0 ** rng.integers(0, 4, count), 0.0)
-    price = 0.04 * vcpus + 0.004 * memory + 0.7 * count_
-    price = np.where(rng.random(count) < unknown, np.nan, price * rng.uniform(0.8, 1.2, count))
-    kinds = ["L4", "A100"]
-    texts = [
-        kinds[int(i)] if c else None for i, c in zip(rng.integers(0, 2, count), count_, strict=True)
-    ]
-    return Candidates(
-        [f"offer-{i:05d}" for i in range(count)],
-        price,
-        {
-            "vcpus": vcpus,
-            "memory_gib": memory,
-            "accelerator_count": count_,
-            "accelerator_memory_gib_total": 24.0 * count_,
-        },
-        {"accelerator": texts, "arch": ["x86_64"] * count},
-    )
-
-
-def truth(candidates: Candidates, seed: int) -> np.ndarray:
-    """Throughput of one made-up workload: a product of powers of the facts, and some noise."""
-    rng = np.random.default_rng(seed)
-    logs = rng.uniform(0.3, 1.0) * np.log(candidates.numbers["vcpus"])
-    logs = logs + rng.uniform(0, 0.5) * np.log(candidates.numbers["memory_gib"])
-    logs = logs + rng.uniform(0, 3) * np.log1p(candidates.numbers["accelerator_count"])
-    return np.exp(logs + rng.normal(0, 0.1, len(candidates)) + rng.normal(0, 2))
-
-
-def references(candidates: Candidates, count: int, seed: int = 100) -> list[Reference]:
-    return [Reference(f"job-{i}", truth(candidates, seed + i)) for i in range(count)]
-
-
-def play(search: Search, rates: np.ndarray, tests: int) -> list[int]:
-    """Test what is suggested; a NaN is a failure."""
-    asked = []
-    for _ in range(tests):
-        found = search.ask()
-        if not found:
-            break
-        index = found[0].index
-        asked.append(index)
-        rate = float(rates[index])
-        search.tell(index, Measured(rate) if np.isfinite(rate) else Failure())
-    return asked
-
-
-def permuted(candidates: Candidates, order: np.ndarray) -> Candidates:
-    return Candidates(
-        [candidates.names[i] for i in order],
-        candidates.price_per_hour[order],
-        {name: values[order] for name, values in candidates.numbers.items()},
-        {name: [texts[i] for i in order] for name, texts in candidates.texts.items()},
-    )
 
 
 @FEW
@@ -230,20 +160,6 @@ def test_a_failed_reference_warns_only_where_it_failed() -> None:
     assert chance[lost].min() > chance[~lost].max()
 
 
-def average_reached(
-    known: Callable[[Candidates, int], list[Reference]], tests: int, runs: int
-) -> float:
-    reached = []
-    for seed in range(runs):
-        candidates = offers(60, seed)
-        rates = truth(candidates, seed)
-        value = rates / candidates.price_per_hour
-        search = Search(candidates, samples_per_dollar, references=known(candidates, seed))
-        asked = play(search, rates, tests)
-        reached.append(value[asked].max() / value.max())
-    return float(np.mean(reached))
-
-
 def test_references_help_where_jobs_are_alike_and_do_no_harm_where_not() -> None:
     def alike(candidates: Candidates, seed: int) -> list[Reference]:
         rng = np.random.default_rng(seed)
@@ -281,166 +197,3 @@ def test_references_on_other_offers_carry_over_by_their_facts() -> None:
     far = [Reference(f"j{i}", truth(other, 8), candidates=other) for i in range(2)]
     beliefs = Search(here, samples_per_dollar, references=far).beliefs()
     assert np.corrcoef(np.log(beliefs.reference_throughput), np.log(rates))[0, 1] > 0.8
-
-
-def test_told_twice_a_measurement_weighs_more_and_a_failure_is_told_once() -> None:
-    candidates = offers(20)
-    search = Search(candidates, fastest)
-    search.tell(2, Measured(10.0, relative_sd=0.3))
-    search.tell(2, Measured(20.0, relative_sd=0.1))
-    assert 17.0 < search.beliefs().measured[2] < 20.0
-    search.tell(3, Failure())
-    once = search.beliefs().chance_of_failure
-    search.tell(3, Failure())
-    np.testing.assert_array_equal(search.beliefs().chance_of_failure, once)
-    search.tell(3, Measured(5.0))
-    assert not search.beliefs().failed[3]
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
-def test_what_is_no_throughput_is_refused(rate: float) -> None:
-    with pytest.raises(UsageError, match="positive and finite"):
-        Measured(rate)
-    if not np.isnan(rate):
-        with pytest.raises(UsageError, match="'job'"):
-            Reference("job", np.array([1.0, rate]))
-
-
-@pytest.mark.parametrize("price", [0.0, -2.0, np.inf])
-def test_what_is_no_price_is_refused(price: float) -> None:
-    with pytest.raises(UsageError, match="'b'"):
-        Candidates(["a", "b"], np.array([1.0, price]))
-
-
-def test_faults_of_the_input_are_named() -> None:
-    one = np.array([1.0, 2.0])
-    with pytest.raises(UsageError, match="at least one"):
-        Candidates([], np.zeros(0))
-    with pytest.raises(UsageError, match="distinct"):
-        Candidates(["a", "a"], one)
-    with pytest.raises(UsageError, match="vcpus"):
-        Candidates(["a", "b"], one, {"vcpus": np.ones(3)})
-    candidates = Candidates(["a", "b"], one)
-    with pytest.raises(UsageError, match="no kind of failure"):
-        Failure("tired")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="relative"):
-        Measured(1.0, np.nan)
-    with pytest.raises(UsageError, match="candidate 2"):
-        Search(candidates, fastest).tell(2, Measured(1.0))
-    with pytest.raises(UsageError, match="reference 'j'"):
-        Search(candidates, fastest, references=[Reference("j", np.ones(3))])
-    with pytest.raises(UsageError, match="allowed"):
-        Search(candidates, fastest, allowed=np.ones(5, bool))
-
-
-def test_huge_and_tiny_throughputs_are_survived() -> None:
-    candidates = offers(20)
-    search = Search(candidates, samples_per_dollar)
-    for index, rate in enumerate([1e-290, 1e290, 1.0]):
-        search.tell(index, Measured(rate))
-    assert search.ask(3)
-    assert np.isfinite(search.beliefs().throughput).all()
-
-
-def test_one_candidate_is_asked_once_and_then_the_search_stops() -> None:
-    search = Search(Candidates(["only"], np.array([2.0])), samples_per_dollar)
-    assert not search.stop().stop
-    assert [one.name for one in search.ask(5)] == ["only"]
-    search.tell(0, Measured(4.0))
-    assert search.ask() == []
-    assert search.stop().stop
-    assert search.stop().expected_loss == 0.0
-
-
-def test_where_all_failed_the_search_ends_without_a_best() -> None:
-    candidates = offers(6)
-    search = Search(candidates, samples_per_dollar)
-    for index in range(6):
-        assert not search.stop().stop
-        search.tell(index, Failure())
-    assert search.ask() == []
-    assert search.stop().stop
-    assert search.stop().expected_loss == 1.0
-
-
-def test_the_search_stops_once_the_best_is_found_and_not_before_anything_is() -> None:
-    candidates = offers(40, 5)
-    rates = truth(candidates, 5)
-    known = [Reference(f"j{i}", rates * (1 + i)) for i in range(3)]
-    search = Search(candidates, samples_per_dollar, references=known)
-    tests = 0
-    while not search.stop().stop:
-        play(search, rates, 1)
-        tests += 1
-        assert tests < 40
-    assert tests < 15
-    measured = np.nan_to_num(search.beliefs().measured)
-    value = rates / candidates.price_per_hour
-    assert (value[measured > 0]).max() > 0.95 * value.max()
-
-
-UTILITIES = {
-    "a floor": cheapest_above(8.0),
-    "a deadline": cheapest_within(1e6, 5.0),
-    "a budget": soonest_within(1e6, 50.0),
-    "minus the cost": lambda throughput, price: np.where(throughput >= 8.0, -price, np.nan),
-}
-
-
-@pytest.mark.parametrize("name", UTILITIES)
-def test_any_utility_is_searched(name: str) -> None:
-    utility = UTILITIES[name]
-    reached = []
-    for seed in range(4):
-        candidates = offers(60, seed)
-        rates = truth(candidates, 2)
-        rates = rates * 12.0 / np.median(rates)
-        value = utility(rates, candidates.price_per_hour)
-        rank = np.argsort(np.argsort(-np.nan_to_num(value, nan=-np.inf, neginf=-np.inf)))
-        asked = play(Search(candidates, utility), rates, 10)
-        reached.append(rank[asked].min())
-    assert np.median(reached) <= 3
-
-
-def test_a_prediction_leads_the_first_test() -> None:
-    candidates = offers(50, 6)
-    rates = truth(candidates, 6)
-    logs = np.log(rates)
-    logs[::5] = np.nan
-    prediction = Prediction(logs, np.full(50, 0.1))
-    found = Search(candidates, samples_per_dollar, prediction=prediction).ask()[0].index
-    value = rates / candidates.price_per_hour
-    assert value[found] > np.quantile(value, 0.9)
-
-
-def test_what_references_say_and_what_was_measured_are_kept_apart() -> None:
-    candidates = offers(30, 7)
-    known = references(candidates, 3)
-    search = Search(candidates, samples_per_dollar, references=known)
-    before = search.beliefs()
-    search.tell(4, Measured(123.0))
-    after = search.beliefs()
-    np.testing.assert_array_equal(before.reference_throughput, after.reference_throughput)
-    assert after.measured[4] == pytest.approx(123.0)
-    assert np.isnan(np.delete(after.measured, 4)).all()
-    assert set(after.reference_weights) == {"job-0", "job-1", "job-2"}
-    assert 0 <= sum(after.reference_weights.values()) <= 1 + 1e-9
-    assert (after.throughput_low <= after.throughput).all()
-    assert (after.throughput <= after.throughput_high).all()
-    alone = Search(candidates, samples_per_dollar).beliefs()
-    assert np.isnan(alone.reference_throughput).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("count", "seconds"), [(2_500, 0.3), (100_000, 3.0)])
-def test_a_decision_is_quick(count: int, seconds: float) -> None:
-    candidates = offers(count, 1)
-    rates = truth(candidates, 1)
-    search = Search(candidates, samples_per_dollar, references=references(candidates, 5))
-    asked = []
-    for _ in range(3):
-        start = time.process_time()
-        index = search.ask()[0].index
-        asked.append(time.process_time() - start)
-        search.tell(index, Measured(float(rates[index])))
-    assert min(asked) < seconds
