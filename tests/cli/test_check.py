@@ -78,6 +78,7 @@ def test_workloads_are_kept_beside_each_other(home: Path, baseline: Path) -> Non
         (b"", "is no baseline"),
         (b"[]", "is no baseline"),
         (b'{"format": 9, "readings": {}}', "has the format 9"),
+        (b"{}", "holds no workload"),
         (b'{"readings": {"x": {}}}', "is no baseline"),
         (b"\xff\xfe", "is no baseline"),
     ],
@@ -120,6 +121,14 @@ def test_a_folder_that_cannot_be_written_keeps_the_old_file(
     assert run(["check", "nowhere/base.json", "--update"]) == 2
     assert "Cannot write the baseline" in capsys.readouterr().err
     assert baseline.read_bytes() == before
+
+
+@pytest.mark.parametrize("drop", ["5", "1", "100%"])
+def test_a_drop_that_is_no_share_is_told(
+    home: Path, baseline: Path, capsys: pytest.CaptureFixture[str], drop: str
+) -> None:
+    assert run(["check", "base.json", "--drop", drop]) == 2
+    assert "must be a share such as 5%" in capsys.readouterr().err
 
 
 def test_markup_in_names_stays_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

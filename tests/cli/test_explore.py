@@ -41,7 +41,7 @@ def test_data_goes_to_stdout_and_talk_to_stderr(
     assert len(found["tests"]) == 4
     assert found["ended"] == "trials"
     assert found["decision"]["ledger"]
-    assert output.err.count("test ") == 4
+    assert sum(line.startswith("test ") for line in output.err.splitlines()) == 4
     assert "spent" in output.err
     assert "\x1b" not in output.err
 

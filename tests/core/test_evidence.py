@@ -79,3 +79,13 @@ def test_a_machine_without_instance_type_is_its_own() -> None:
 
 def test_a_trial_in_flight_says_nothing() -> None:
     assert gather([trial(status="running")]) == []
+
+
+def test_what_was_cut_off_counts_only_where_nothing_else_ran() -> None:
+    cut = trial(rate=25.0, spread=0.9, status="interrupted", id="cut")
+    (alone,) = gather([cut])
+    assert alone.estimate is not None
+    assert alone.estimate.value == 25.0
+    (beside,) = gather([trial(rate=100.0), cut])
+    assert beside.estimate is not None
+    assert beside.estimate.value == 100.0

@@ -153,3 +153,14 @@ def test_a_machine_that_works_at_last_is_no_failure() -> None:
     best = found.best()
     assert best is not None
     assert best.index == 0
+
+
+def test_a_machine_that_was_measured_without_the_knobs_is_tried_with_them() -> None:
+    found = explorer()
+    rate = Estimate(value=40.0, low=39.0, high=41.0, n=30)
+    found.record(Attempt(0, {}, "ok", rate))
+    (test,) = found.next(1)
+    assert test.index == 0
+    assert set(test.setting) == set(KNOBS)
+    (closing,) = found.next(1, closing=True)
+    assert closing.setting == test.setting

@@ -37,6 +37,7 @@ def seen(rate: float, spread: float = 0.01, runs: int = 3, **more: Any) -> Readi
         (100, 0.01, 3, "held"),
         (104, 0.01, 3, "gained"),
         (90, 0.20, 3, "unclear"),
+        (105, 0.50, 3, "unclear"),  # half of it might hide in there
         (94, 0.01, 1, "unclear"),  # two single runs differ by so much without a cause
         (85, 0.01, 1, "fell"),
     ],

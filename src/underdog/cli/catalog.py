@@ -13,6 +13,9 @@ from underdog.cli.common import FRACTION, console, json_option, print_json
 from underdog.errors import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from underdog.catalog.quality import Finding
     from underdog.catalog.refresh import Outcome, Refreshed
     from underdog.verbs.catalog import Plan
 
@@ -37,7 +40,7 @@ def command() -> None:
     """
 
 
-@command.command("refresh")
+@command.command("refresh", short_help="Fetch offers and keep them as a new snapshot.")
 @click.option(
     "--provider",
     "providers",
@@ -103,7 +106,7 @@ def refresh(providers: tuple[str, ...], dry_run: bool, as_json: bool, **given: A
     return _status(found)
 
 
-@command.command("check")
+@command.command("check", short_help="List what the quality rules find.")
 @click.argument("snapshot", required=False)
 @json_option
 def check(snapshot: str | None, as_json: bool) -> int:
@@ -128,7 +131,8 @@ def check(snapshot: str | None, as_json: bool) -> int:
         for line in report.left_out(found.left_out):
             click.echo(line)
     click.echo(
-        f"{len(found.findings):,} findings in {found.snapshot.rows:,} offers of "
+        f"{len(found.findings):,} findings{_severity(found.findings)} in "
+        f"{found.snapshot.rows:,} offers of "
         f"{found.snapshot.date}, {found.snapshot.hash[:12]}",
         err=True,
     )
@@ -136,7 +140,14 @@ def check(snapshot: str | None, as_json: bool) -> int:
     return int(any(one.severity != "caveat" for one in found.findings))
 
 
-@command.command("diff")
+def _severity(findings: Sequence[Finding]) -> str:
+    severe = sum(one.severity != "caveat" for one in findings)
+    if not findings or severe:
+        return f", {severe:,} of them severe" if severe else ""
+    return ", all of them caveats, which choose tells beside an offer,"
+
+
+@command.command("diff", short_help="List what changed between two snapshots.")
 @click.argument("old")
 @click.argument("new", required=False)
 @click.option("--over", type=FRACTION, metavar="SHARE", help="Only prices that moved more: 5%.")
@@ -157,7 +168,7 @@ def diff(old: str, new: str | None, over: float | None, as_json: bool) -> None:
         click.echo(line)
 
 
-@command.command("list")
+@command.command("list", short_help="List the snapshots that there are.")
 @json_option
 def list_(as_json: bool) -> None:
     """List the snapshots that there are, the oldest first."""

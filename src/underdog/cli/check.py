@@ -47,7 +47,8 @@ def command(
     """Fail (exit status 1) where a workload has become slower or dearer than FILE says.
 
     FILE is a baseline: what was measured on a day that counted, kept beside the code. It is written
-    with --update. Only a fall that noise does not explain fails.
+    with --update. Only a fall that noise does not explain fails; where noise hides it, it says so
+    and ends with 0. Exit status 2: there was nothing to compare.
     """
     from underdog.verbs import check as verb
 

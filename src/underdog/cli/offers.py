@@ -98,6 +98,8 @@ def _talk(found: Listing) -> str:
     more = "; more with --limit" if len(found.rows) < found.total else ""
     doubted = any(row["caveats"] for row in found.rows)
     doubts = "; ! is doubted: --columns instance_type,caveats says why" if doubted else ""
+    if not found.total:
+        return f"none of {found.source.rows:,} offers satisfies it{when}"
     return f"{len(found.rows):,} of {found.total:,} offers{when}{more}{doubts}"
 
 

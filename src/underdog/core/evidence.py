@@ -96,7 +96,8 @@ def _evidence(shape: Shape, tried: Sequence[Trial]) -> Evidence:
             by_knobs.setdefault(tuple(sorted(trial.knobs.items())), []).append(trial)
     found.out_of_memory = not by_knobs and all(t.status == "out_of_memory" for t in tried)
     for knobs, counted in by_knobs.items():
-        latest = counted[-POOLED:]
+        # what was cut off counts only where nothing ran until its rate was known
+        latest = ([t for t in counted if t.status == "ok"] or counted)[-POOLED:]
         pooled = pool([_rate(trial) for trial in latest])
         if found.estimate is None or pooled.value > found.estimate.value:
             found.estimate, found.knobs, found.trials = pooled, dict(knobs), latest

@@ -191,7 +191,10 @@ class Explorer:
             return None
         # one place each way for each knob is all that a dear machine gets
         most = None if index == self._cheap() else 1 + 2 * len(self.values)
-        setting = knobs.to_improve(self.values, self._tried(index), most)
+        tried = self._tried(index)
+        if not tried:  # it was measured before, without these knobs
+            return self._again(index, self._first_setting(index), "Its knobs were not tried yet.")
+        setting = knobs.to_improve(self.values, tried, most)
         if setting is None:
             return None
         return self._again(index, setting, "The neighbour of the best knobs so far.")

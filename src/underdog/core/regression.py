@@ -12,6 +12,7 @@ from underdog.core.evidence import pool
 from underdog.model import Estimate, Trial
 
 Verdict = Literal["fell", "held", "unclear", "gained"]
+HIDDEN = 0.1  # twice the spread of single runs: beyond it, noise says nothing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,8 +101,9 @@ def judge(before: Reading, after: Reading, drop: float) -> Change:
     """Compare two readings.
 
     It *fell* where the value is lower by more than ``drop`` and the 95 % interval of the ratio
-    holds no equality; it is *unclear* where the interval holds equality too: then more runs can
-    tell. A single run counts with the spread of runs of one machine besides its own interval.
+    holds no equality. It is *unclear* where the interval holds equality too, or is so wide that a
+    fall of ``HIDDEN`` more could hide in it: then more runs can tell. A single run counts with the
+    spread of runs of one machine besides its own interval.
 
     Args:
         drop: the fall that is still allowed, as a share: 0.05.
@@ -123,6 +125,8 @@ def judge(before: Reading, after: Reading, drop: float) -> Change:
     verdict: Verdict = "held"
     if ratio < 1 - drop:
         verdict = "fell" if high < 1 else "unclear"
+    elif low < 1 - drop - HIDDEN:
+        verdict = "unclear"
     elif low > 1:
         verdict = "gained"
     return Change(

@@ -116,8 +116,8 @@ class Failures:
 
 
 def badly(chance: Floats) -> Floats:
-    """Chance to fail or to run badly, by the chance to fail."""
-    return np.asarray(np.minimum((1 + STRAINED) * chance, 1.0))
+    """Chance to fail or to run badly, by the chance to fail: never sure where that is not."""
+    return np.asarray(1 - (1 - chance) ** (1 + STRAINED))
 
 
 def _likelihood(ran: Floats, failed: Floats) -> Floats:

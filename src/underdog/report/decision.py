@@ -240,13 +240,20 @@ def _funnel(decision: Decision) -> RenderableType:
 
 
 def _footing(decision: Decision) -> Text:
-    catalog = f"Prices of {decision.snapshot_date}" if decision.snapshot_date else "Prices"
     return Text(
         f"Workload {decision.workload}, by {decision.utility} ({decision.better} is better). "
-        f"{catalog}; choose again after {decision.expires_at[:10]}. "
+        f"{_prices(decision)}choose again after {decision.expires_at[:10]}. "
         "underdog choose --explain OFFER tells why an offer is where it is.",
         style="dim",
     )
+
+
+def _prices(decision: Decision) -> str:
+    """Of which days the prices of the listed offers are."""
+    days = sorted({e["offer"].get("price_date") for e in decision.ranking} - {None, ""})
+    if not days:
+        return ""
+    return f"Prices of {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
 
 
 def flat_rows(decision: Decision) -> list[dict[str, Any]]:

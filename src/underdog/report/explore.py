@@ -97,7 +97,9 @@ def _inset(part: RenderableType) -> Padding:
 
 def _headline(found: Exploration) -> Text:
     text, unit = Text(), unit_of(found.utility)
-    if found.best is None:
+    if found.best is None and not found.tests and not found.earlier:
+        text.append("Nothing was tested.", style="bold red")
+    elif found.best is None:
         text.append("No candidate works.", style="bold red")
     else:
         text.append("Best found: ", style="bold green")

@@ -53,9 +53,17 @@ def check(
 
     Raises:
         UsageError: the file cannot be read, names no such workload, or nothing comparable was
-            measured; all problems together.
+            measured; all problems together. Or the drop is no share between 0 and 1.
     """
+    if not 0 < drop < 1:
+        meant = f" Did you mean {drop:g}%?" if 1 <= drop < 100 else ""
+        raise UsageError(f"--drop must be a share such as 5%, not {drop:g}.{meant}")
     kept = read(Path(baseline)).readings
+    if not kept:
+        raise UsageError(
+            f"The baseline '{baseline}' holds no workload, so there is nothing to check.",
+            f"Write one from the latest trial: underdog check {baseline} --update",
+        )
     unknown = [name for name in workloads if name not in kept]
     problems = [f"The baseline has no workload '{n}'. {did_you_mean(n, kept)}" for n in unknown]
     found = []
