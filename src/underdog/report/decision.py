@@ -54,8 +54,14 @@ def interval(metric: dict[str, float] | None, predicted: bool) -> str:
     return f"{about}{value} ({low}–{high})"
 
 
-def decision_report(decision: Decision, width: int = 120) -> RenderableType:
-    """Everything worth a look about a decision, for a terminal of that width."""
+def decision_report(
+    decision: Decision, width: int = 120, *, explained: bool = True
+) -> RenderableType:
+    """Everything worth a look about a decision, for a terminal of that width.
+
+    Args:
+        explained: its trials are in the store, so that ``choose --explain`` can be asked.
+    """
     decision = harmless(decision)
     parts: list[RenderableType] = [headline(decision)]
     if decision.ranking:
@@ -72,7 +78,7 @@ def decision_report(decision: Decision, width: int = 120) -> RenderableType:
         more = len(decision.caveats) - 5
         if more > 0:
             parts.append(Text(f"! and {more} more caveats in --json", style="yellow"))
-    parts += [Text(""), _footing(decision)]
+    parts += [Text(""), _footing(decision, explained)]
     return Group(*parts)
 
 
@@ -239,11 +245,11 @@ def _funnel(decision: Decision) -> RenderableType:
     return Group(Text(title, style="bold"), Padding(table, (0, 0, 0, 2), expand=False))
 
 
-def _footing(decision: Decision) -> Text:
+def _footing(decision: Decision, explained: bool) -> Text:
+    more = " underdog choose --explain OFFER tells why an offer is where it is."
     return Text(
         f"Workload {decision.workload}, by {decision.utility} ({decision.better} is better). "
-        f"{_prices(decision)}choose again after {decision.expires_at[:10]}. "
-        "underdog choose --explain OFFER tells why an offer is where it is.",
+        f"{_prices(decision)}choose again after {decision.expires_at[:10]}.{more * explained}",
         style="dim",
     )
 

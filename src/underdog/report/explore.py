@@ -87,7 +87,7 @@ def report(found: Exploration, width: int = 120) -> RenderableType:
         parts += [Text(""), Text("Not measured, only believed", style="bold")]
         parts += [_inset(part) for part in _believed(found)]
     if found.decision is not None and found.best is not None:
-        parts += [Text(""), decision_report(found.decision, width)]
+        parts += [Text(""), decision_report(found.decision, width, explained=found.kept)]
     return Group(*parts)
 
 
