@@ -197,11 +197,10 @@ def test_the_environment_of_signals_is_that_of_a_shell(launch: Callable[..., Scr
     with os.fdopen(read) as pipe:
         text = pipe.read()
     assert finish(script) == 0
-    # the C library keeps signals 32 and 33 to itself: nobody can reset what a parent left there
-    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert text == plain
-    ours = ~(0b11 << 31)
-    assert [int(line.split()[1], 16) & ours for line in text.splitlines()] == [0, 0]
+    # whatever started the suite may ignore signals of its own (nohup, the C library's 32): the
+    # guard hands on what it was given, as a shell does
+    assert text == subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert len(text.splitlines()) == 2
 
 
 def test_closed_standard_streams_are_no_trap(tmp_path: Path) -> None:
