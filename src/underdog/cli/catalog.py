@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from underdog.cli.common import FRACTION, console, json_option, print_json
-from underdog.errors import did_you_mean
+from underdog.cli.common import FRACTION, Group, console, json_option, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +21,7 @@ if TYPE_CHECKING:
 PLAIN_SECONDS = 10  # between two lines of progress where there is no terminal
 
 
-class _Group(click.Group):
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group("catalog", cls=_Group, short_help="Refresh, check and compare the offers.")
+@click.group("catalog", cls=Group, short_help="Refresh, check and compare the offers.")
 def command() -> None:
     """Keep the list of offers fresh and true.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from underdog.core.problems import LARGEST, SMALLEST
-from underdog.errors import UsageError
+from underdog.errors import UsageError, did_you_mean
 from underdog.units import parse_duration
 
 if TYPE_CHECKING:
@@ -58,6 +58,17 @@ class Positive(click.ParamType):  # type: ignore[type-arg]
         if not SMALLEST < number < LARGEST:
             self.fail(f"'{value}' is beyond anything that can be.", param, ctx)
         return number
+
+
+class Group(click.Group):
+    """A command with commands of its own, which names the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
 
 
 DURATION = Duration()

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from underdog.cli.common import console, json_option, one_format, print_json, store_option
+from underdog.cli.common import (
+    Group,
+    console,
+    json_option,
+    one_format,
+    print_json,
+    store_option,
+)
 from underdog.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,18 +27,9 @@ ROWS = 50  # of a table, where --limit does not say
 workload_option = click.option("--workload", metavar="NAME", help="Only trials of this workload.")
 
 
-class _Group(click.Group):
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            ctx.fail(f"No such command '{args[0]}'. {did_you_mean(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
-
-
 @click.group(
     "trials",
-    cls=_Group,
+    cls=Group,
     invoke_without_command=True,
     short_help="List, show, import and export trials.",
 )
