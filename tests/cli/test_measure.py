@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from measured_script import (
 )
 
 from underdog.cli.group import run
+from underdog.verbs.measure import measure
 
 
 def test_a_script_that_ends_by_itself(home: Path) -> None:
@@ -167,6 +169,18 @@ def test_work_without_steps_is_no_hang(home: Path) -> None:
     )
     done = underdog("--json", "--timeout", "2s", *python(path))
     assert json.loads(done.stdout)["status"] == "ok"
+
+
+@pytest.mark.slow
+def test_work_is_no_hang_where_a_look_at_the_machine_is_dear(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("underdog.measuring.sampler.COST_LIMIT", 1e-9)  # one look in 30 s
+    path = script(
+        home, "t = time.time()\nwhile time.time() - t < 4: pass\nfor _ in range(50): step()"
+    )
+    (trial,) = measure([sys.executable, path], timeout=2)
+    assert trial.status == "ok"
 
 
 @pytest.mark.slow

@@ -156,7 +156,11 @@ class Observer:
         if self.limits.seconds is not None and now - self.began >= self.limits.seconds:
             return "time"
         if self.limits.silence is not None and silence.seconds(now) >= self.limits.silence:
-            return "silence"
+            # the sampler's rhythm is slower than the limit where a look at the machine is dear
+            self.sampler.look()
+            self._watch_life(silence, time.perf_counter(), fresh=False)
+            if silence.seconds(time.perf_counter()) >= self.limits.silence:
+                return "silence"
         return "itself"
 
     def _watch_life(self, silence: Silence, now: float, fresh: bool) -> None:
