@@ -85,8 +85,16 @@ def test_more_interruptions_never_help(
 ) -> None:
     habits = Habits(checkpoint=checkpoint, restart=restart, wait=wait, interval=1.0)
     calm, rough = on_spot(work, rate, habits), on_spot(work, rate * 1.5, habits)
-    assert work <= calm.paid_hours <= rough.paid_hours * (1 + 1e-9)
+    assert work * (1 - 1e-9) <= calm.paid_hours <= rough.paid_hours * (1 + 1e-9)
     assert calm.hours >= calm.paid_hours
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-300, 1e-15, 1e-9])
+def test_next_to_no_interruptions_cost_next_to_nothing(rate: float) -> None:
+    for interval in (0.5, None, math.inf):  # a last checkpoint may count or not
+        habits = Habits(checkpoint=0.1, restart=0.2, interval=interval)
+        never = on_spot(50, 0.0, habits).paid_hours
+        assert on_spot(50, rate, habits).paid_hours == pytest.approx(never, abs=0.11)
 
 
 def test_the_rate_of_interruptions_and_its_interval() -> None:

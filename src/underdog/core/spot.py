@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from underdog.model import Estimate, Price
 
 Z95 = 1.959964
+NEVER = 1e-12  # interruptions in a job below which an exponential has no digits left
 STRETCHES = 24  # of a market's history that are looked at: more change the mean by under 1 %
 
 
@@ -93,7 +94,7 @@ def on_spot(work: float, rate: float, habits: Habits) -> Run:
         raise ValueError(f"{work} hours of work at {rate} interruptions an hour are no job")
     chosen = habits.interval
     interval = checkpoint_interval(habits.checkpoint, rate) if chosen is None else chosen
-    if rate == 0:
+    if rate * max(work, 1.0) < NEVER:
         segments = 0.0 if math.isinf(interval) or interval == 0 else work / interval
         paid = habits.restart + work + segments * habits.checkpoint
         return Run(paid_hours=paid, hours=paid + habits.wait, interruptions=0.0)
