@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from underdog.probe.hooks.torch_clock import BACKWARD, FORWARD, OPTIMIZER, OTHER
+from underdog.probe.hooks.torch_clock import BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER
 from underdog.probe.hooks.torch_cuda import DeviceTimeline
+from underdog.probe.hooks.torch_observer import Observer
 from underdog.probe.hooks.torch_samples import Taken
 from underdog.probe.hooks.torch_steps import StepLeader
+from underdog.probe.recorder import Recorder
 
 
 class Optimizer:
@@ -165,6 +169,52 @@ def test_nothing_is_recorded_into_a_graph() -> None:
     timeline = DeviceTimeline(device.event, lambda *step: written.append(step), lambda: False)
     queue_step(timeline, device, 0.5)
     assert written == [(0.5, 32, (9.0,) * 6, False)]
+
+
+def first_step(tmp_path: Path, log: list[tuple[Any, ...]]) -> list[float]:
+    """The record of the first step that an observer makes of a log."""
+    observer = Observer(Recorder(str(tmp_path)))
+    observer.clock.clear(0.0)
+    observer.replay(log)
+    observer.recorder.flush()
+    lines = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    return next(value for value in map(json.loads, lines) if isinstance(value, list))
+
+
+FIRST_UPDATE = [
+    ("fetch_begins", 8.0, None),
+    ("fetch_ends", 8.5, None, 1, 32, True, None),
+    ("update_begins", 8.75, None),
+    ("update_ends", 9.0, None, Optimizer(), False),
+]
+
+
+def test_what_came_before_the_first_step_is_in_no_phase_of_it(tmp_path: Path) -> None:
+    workers_start = [("enter", 1.0, None, DATA), ("leave", 7.0, None)]
+    step = first_step(tmp_path, workers_start + FIRST_UPDATE)
+    assert step[:2] == [8.0, 9.0]
+    assert step[3:9] == [0.5, 0, 0, 0, 0.25, 0]
+
+
+def test_an_evaluation_before_the_first_step_takes_what_came_before_it_along(
+    tmp_path: Path,
+) -> None:
+    model = Optimizer()
+    some_training = [
+        ("fetch_begins", 1.0, None),
+        ("fetch_ends", 2.0, None, 1, 32, True, None),
+        ("forward_begins", 2.0, None, (True, True), model),
+        ("forward_ends", 4.0, None, (True, True), id(model)),
+    ]
+    evaluation = [
+        ("fetch_begins", 5.0, None),
+        ("fetch_ends", 6.0, None, 2, 32, True, None),
+        ("forward_begins", 6.0, None, (False, False)),
+        ("forward_ends", 7.0, None, (False, False), id(model)),
+    ]
+    step = first_step(tmp_path, some_training + evaluation + FIRST_UPDATE)
+    assert step[:2] == [7.0, 9.0]
+    assert step[3:9] == [0.5, 0, 0, 0, 0.25, 0]
 
 
 def test_a_call_that_a_class_inherits_is_kept() -> None:

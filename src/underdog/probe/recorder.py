@@ -76,10 +76,12 @@ class Recorder:
         if not self._held:
             self.flush()
 
-    def begin(self, start: float) -> None:
-        """Where the first step starts; without effect once a step was taken or begun."""
-        if self._start is None:
-            self._start = start
+    def begin(self, start: float) -> bool:
+        """Where the first step starts; False, and no effect, once a step was taken or begun."""
+        if self._start is not None:
+            return False
+        self._start = start
+        return True
 
     def restart(self, start: float) -> None:
         """Move the start of the step in progress: what came before belongs to no step."""

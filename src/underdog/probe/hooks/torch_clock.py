@@ -62,6 +62,11 @@ class PhaseClock:
         while len(self.stack) > 1:
             self.leave(now)
 
+    def clear(self, now: float) -> None:
+        """What was spent up to now belongs to no phase; what is open goes on."""
+        self.seconds = [0.0] * 8
+        self._since = now
+
     def add(self, kind: int, seconds: float) -> None:
         """Time of a phase that was taken away with others."""
         self.seconds[kind] += seconds

@@ -51,12 +51,20 @@ class Observer:
         self.tell_doubts()
         return time.perf_counter() + DRAIN_SECONDS
 
+    def _enter(self, phase: int, now: float, mark: Any) -> None:
+        """Open a phase that only training has."""
+        self._begin(now)
+        self.clock.enter(phase, now, mark)
+
+    def _begin(self, now: float) -> None:
+        if self.recorder.begin(now):
+            self.clock.clear(now)  # what came before the first step is in no phase of it
+
     # Data
 
     def fetch_begins(self, now: float, mark: Any) -> None:
         """A batch is asked for."""
-        self.clock.enter(DATA, now, mark)
-        self.recorder.begin(now)
+        self._enter(DATA, now, mark)
         self._asked = now
         if self._quiet is None:
             self._quiet = (now, self.clock.copy())
@@ -87,7 +95,7 @@ class Observer:
         """An outermost module is called; what is not new about it is not told."""
         self._seen_forward = True
         if trains[0]:
-            self.recorder.begin(now)
+            self._begin(now)
             if trains[1]:
                 self._end_evaluation()
                 if module is not None:
@@ -112,8 +120,7 @@ class Observer:
 
     def backward_begins(self, now: float, mark: Any) -> None:
         """Gradients are asked for."""
-        self.recorder.begin(now)
-        self.clock.enter(BACKWARD, now, mark)
+        self._enter(BACKWARD, now, mark)
         self._end_evaluation()
         self.ledger.backward()  # before it runs: an optimizer may step inside
 
@@ -129,8 +136,7 @@ class Observer:
 
     def update_begins(self, now: float, mark: Any) -> None:
         """An optimizer begins its step."""
-        self.recorder.begin(now)
-        self.clock.enter(OPTIMIZER, now, mark)
+        self._enter(OPTIMIZER, now, mark)
 
     def abandon(self, now: float, mark: Any) -> None:
         """What was open raised."""
@@ -184,7 +190,10 @@ class Observer:
         """What happened since training last acted was evaluation; it is in no phase."""
         if self._quiet is not None:
             self._evaluated_to = now
-            self.clock.restore(self._quiet[1])
+            if self.recorder.steps:
+                self.clock.restore(self._quiet[1])
+            else:
+                self.clock.take()  # the first step starts after it
 
     def _end_evaluation(self) -> None:
         if self._quiet is not None and self._evaluated_to is not None:
