@@ -213,7 +213,7 @@ def test_an_evaluation_before_the_first_step_takes_what_came_before_it_along(
         ("forward_ends", 7.0, None, (False, False), id(model)),
     ]
     step = first_step(tmp_path, some_training + evaluation + FIRST_UPDATE)
-    assert step[:2] == [7.0, 9.0]
+    assert step[:2] == [8.0, 9.0]
     assert step[3:9] == [0.5, 0, 0, 0, 0.25, 0]
 
 
