@@ -10,6 +10,8 @@
 ``StoreError``           a store that cannot be opened, read or written
 ``TrialsError``          a file of trials that cannot be imported; names row and field
 ``MeasureError``         a run that could not be started or observed
+``RunnerError``          an engine that cannot be reached or used, or a job of it that is lost
+``RefusedError``         an engine gave no machine; has the provider's words and what they mean
 ``MissingPackageError``  an optional package that this needs is not installed
 =======================  =======================================================================
 """
@@ -72,6 +74,24 @@ class TrialsError(UnderdogError):
 
 class MeasureError(UnderdogError):
     """A run that could not be started or observed."""
+
+
+class RunnerError(UnderdogError):
+    """An engine that cannot be reached or used, or a job of it that is lost."""
+
+
+class RefusedError(RunnerError):
+    """An engine gave no machine.
+
+    Args:
+        words: the provider's own words, whole.
+        kind: what they mean, one of ``underdog.core.refusals.Kind``.
+        hint: what to do next.
+    """
+
+    def __init__(self, words: str, kind: str, hint: str | None = None) -> None:
+        super().__init__(words, hint)
+        self.kind = kind
 
 
 class MissingPackageError(UnderdogError):

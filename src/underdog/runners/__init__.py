@@ -2,6 +2,9 @@
 
 A runner of yours is a module with ``runner(setup) -> Runner`` under the entry-point group
 ``underdog.runners``. What it brings back is what ``underdog measure --json`` prints, in a file.
+Where the engine has to be told how to get at the machine of an offer, the module has a ``Target``,
+a ``msgspec.Struct`` whose fields are the keys of the offer's table of that name in a file of
+offers; ``_remote`` holds what the engines of other machines share.
 """
 
 from __future__ import annotations
@@ -11,20 +14,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from underdog import plugins
 from underdog.core.racing import Look
 from underdog.model import Offer, Trial
 
 PACKAGE, GROUP = "underdog.runners", "underdog.runners"
 Handle = str  # names a submitted job to its runner; a text, so that a record can keep it
+STARTING = 900.0  # seconds that a machine may take to set up the software before its job starts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """One trial to carry: the command with its knobs filled in, on an offer.
 
-    ``candidate`` is the offer's name as the user's file has it. ``price`` is in USD per hour, None
-    where unknown; ``seconds``, ``precision`` and ``timeout`` are those of ``underdog measure``.
+    ``candidate`` is the offer's name as the user's file has it. ``price`` is in USD per hour of all
+    its nodes, None where unknown; ``seconds``, ``precision`` and ``timeout`` are those of
+    ``underdog measure``.
+
+    Attributes:
+        target: how the engine gets at the machine: the offer's table of the engine's name.
+        folder: what the command runs in and what is carried to the machine; None: nothing is.
+        dollars: the most that the trial may cost, USD.
     """
 
     workload: str
@@ -38,6 +50,20 @@ class Job:
     timeout: float = 120.0
     pattern: str | None = None
     samples_per_step: float | None = None
+    target: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    dollars: float | None = None
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which the machine is given back, whatever the job does.
+
+        It is for the engine to hold, so that it holds when we are gone.
+        """
+        longest = STARTING + self.seconds + 2 * self.timeout
+        if self.dollars is not None and self.price is not None:
+            longest = min(longest, self.dollars / self.price * 3600)
+        return longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +77,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Of a submitted job: whether it has ended, and what it shows so far."""
+    """Of a submitted job.
+
+    Attributes:
+        ended: there is nothing to wait for any more; ``collect`` tells what came of it.
+        look: what it shows so far.
+        waiting: why it has not begun, in the engine's words; None once it has.
+    """
 
     ended: bool
     look: Look | None = None
+    waiting: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,19 +104,42 @@ class Setup:
 
 
 class Runner(Protocol):
-    """An engine. A method that cannot do its work raises an ``UnderdogError`` that says why."""
+    """An engine. A method that cannot do its work raises an ``UnderdogError`` that says why.
+
+    A handle outlives the process that submitted: another runner of the same name, made later or
+    elsewhere, finds the job by it (except for ``local``, whose jobs end with their process). After
+    ``collect`` or ``cancel`` the engine keeps nothing running, and no machine that costs money.
+    """
 
     def render(self, job: Job) -> Request:
-        """Exactly what ``submit`` would submit. Pure: nothing happens."""
+        """Exactly what ``submit`` would submit. Pure: nothing happens.
+
+        Raises:
+            UsageError: the target has a key or a value that the engine cannot take.
+        """
 
     def submit(self, request: Request) -> Handle:
-        """Start it; returns at once."""
+        """Start it; returns when the engine has taken it, not when it runs.
+
+        Raises:
+            RefusedError: the engine has no such machine to give.
+            RunnerError: the engine cannot be reached or used.
+        """
 
     def status(self, handle: Handle) -> State:
-        """How it stands, without waiting."""
+        """How it stands, without waiting.
+
+        Raises:
+            RunnerError: the engine cannot be asked now. A job that is gone has ended.
+        """
 
     def collect(self, handle: Handle) -> Path:
-        """The file with the trial of a job that has ended, as ``measure --json`` prints it."""
+        """The file with the trial of a job that has ended, as ``measure --json`` prints it.
+
+        Raises:
+            RefusedError: it never got a machine.
+            RunnerError: it is lost, with what is known of the reason.
+        """
 
     def cancel(self, handle: Handle) -> None:
         """Ask it to end early; what it measured so far can be collected. Idempotent."""
@@ -92,6 +148,23 @@ class Runner(Protocol):
 def names() -> list[str]:
     """The runners that there are."""
     return plugins.names(PACKAGE, GROUP)
+
+
+def check_target(name: str, target: Mapping[str, Any]) -> str | None:
+    """What is wrong with how a file tells a runner to get at a machine, or None.
+
+    Raises:
+        UsageError: there is no such runner.
+    """
+    module: Any = plugins.load(PACKAGE, GROUP, name)
+    known = getattr(module, "Target", None)
+    if known is None:
+        return f"the runner '{name}' takes no '{next(iter(target))}'" if target else None
+    try:
+        msgspec.convert(dict(target), known)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return None
 
 
 def make(name: str, setup: Setup) -> Runner:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import signal
 import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from underdog.core.racing import Look
 from underdog.errors import MeasureError
-from underdog.model import Estimate, Machine, Price, Software, Trial
+from underdog.model import Machine, Price, Software, Trial
 from underdog.runners import Handle, Job, Request, Runner, Setup, State
+from underdog.runners._remote import LOG, PROGRESS, TRIAL, look_of, measure_arguments
 
-PROGRESS, TRIAL, LOG, STORE = "progress.json", "trial.json", "log.txt", "store.sqlite3"
+STORE = "store.sqlite3"
 TAIL_BYTES, TAIL_LINES = 4096, 5
 # the kernel ends it (SIGTERM) when we are gone, killed or not; without Linux's prctl it goes on
 _LAUNCH = """
@@ -30,7 +29,8 @@ except Exception:
     pass
 os.execv(sys.argv[1], sys.argv[1:])
 """
-_MEASURE = (sys.executable, "-m", "underdog", "measure", "--json")
+# -P: what lies in the folder that we are in is none of ours
+_MEASURE = (sys.executable, "-P", "-m", "underdog", "measure", "--json")
 
 
 class Local:
@@ -43,21 +43,7 @@ class Local:
         self._workloads: dict[Handle, str] = {}
 
     def render(self, job: Job) -> Request:
-        command = list(_MEASURE)
-        for flag, value in (
-            ("--for", f"{job.seconds:.3f}s"),
-            ("--precision", f"{job.precision:g}"),
-            ("--timeout", f"{job.timeout:.3f}s"),
-            ("--workload", job.workload),
-            ("--price", None if job.price is None else repr(job.price)),
-            ("--pattern", job.pattern),
-            (
-                "--samples-per-step",
-                None if job.samples_per_step is None else repr(job.samples_per_step),
-            ),
-        ):
-            if value is not None:
-                command.append(f"{flag}={value}")
+        command = [*_MEASURE, *measure_arguments(job)[2:]]
         command += ["--", *job.command]
         return Request(job, (shlex.join(job.command),), tuple(command))
 
@@ -113,19 +99,10 @@ def _ended_too_soon(workload: str) -> Trial:
 
 
 def _look(path: Path) -> Look | None:
-    """What a running measurement says of itself; None before it says anything."""
     try:
-        said: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+        return look_of(path.read_bytes())
+    except OSError:
         return None
-    rate = said["samples_per_second"]
-    return Look(
-        elapsed=said["elapsed"],
-        seconds=said["seconds"],
-        rate=None if rate is None else Estimate(**rate),
-        effective=said["effective"],
-        settled=said["settled"],
-    )
 
 
 def _last_lines(path: Path) -> str:
