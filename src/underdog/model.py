@@ -237,6 +237,7 @@ class Trial:
     profile: Profile | None = None
     source: str = "measured"  # where the numbers come from: measured here, or an imported file
     owner: dict[str, Any] = field(default_factory=dict)  # of a running trial: host, pid, boot
+    handle: str | None = None  # of a running trial: what its runner finds the job by
     study: str | None = None  # id of the study that asked for it
     dollars: float | None = None  # what the machine time of the trial cost
 

@@ -63,6 +63,24 @@ def test_json_lines_parquet_and_gzip_say_the_same(tmp_path: Path) -> None:
         assert different <= {"price_source"}
 
 
+def test_toml_says_the_same_and_how_to_get_at_it(tmp_path: Path) -> None:
+    text = """
+        [[offer]]
+        offer = "desk"
+        price_per_hour = 1.5
+        price_date = 2026-11-01
+        accelerator = "A100-80GB"
+        [offer.ssh]
+        host = "me@desk"
+    """
+    rows = [{"offer": "desk", "price_per_hour": 1.5, "price_date": "2026-11-01"}]
+    rows[0]["accelerator"] = "A100-80GB"
+    want, got = load(tmp_path, json.dumps(rows), "a.json"), load(tmp_path, text, "a.toml")
+    assert [row | {"price_source": ""} for row in got] == [r | {"price_source": ""} for r in want]
+    others = offers_file.other_columns(tmp_path / "a.toml")
+    assert others == [{"offer": "desk", "ssh": {"host": "me@desk"}}]
+
+
 def test_a_name_alone_is_enough(tmp_path: Path) -> None:
     (row,) = load(tmp_path, "offer,price_per_hour\naws/us-east-1/g5.xlarge/spot,0.5\n")
     place = (row["provider"], row["region"], row["instance_type"], row["purchase"])
@@ -108,6 +126,10 @@ def test_all_faults_are_told_by_row_and_field(tmp_path: Path) -> None:
         ("a.json", b"{", "Cannot read"),
         ("a.json", b"[1]", "not an object"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.toml", b"[[offer]", "Cannot read"),
+        ("a.toml", b"", "there is none"),
+        ("a.toml", b"[[offers]]\noffer = 'x'", "there is a 'offers'"),
+        ("a.toml", b"offer = ['x']", "offer 1 is not a table"),
         ("a.csv", b"instance_type,price_per_hour\na,1e-320\n", "beyond anything"),
         ("a.csv.gz", gzip.compress(b"instance_type\na\n" * 99)[:-20], "Cannot read"),
         ("a.csv.gz", gzip.compress(b"instance_type\na\n")[:12] + b"garbage", "Cannot read"),

@@ -1,4 +1,4 @@
-"""Offers from a file of the user's: CSV, JSON, JSON lines or Parquet, also compressed by gzip.
+"""Offers from a file of the user's: CSV, JSON, JSON lines, TOML or Parquet, also gzipped.
 
 Its columns are those of ``underdog.core.columns``, and ``offer``, a name that stands for what is
 missing of provider, region and instance type. What is known of an accelerator or a processor by its
@@ -13,8 +13,10 @@ import gzip
 import hashlib
 import io
 import json
+import tomllib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,41 @@ def load(path: str | Path, of_trials: bool = False) -> Snapshot:
         CatalogError: it cannot be read, holds no offer, or some rows are faulty; all faults are
             told by row and field.
     """
-    path = Path(path)
+    content, rows = _offers(Path(path), of_trials)
+    made = [row for row, _ in rows]
+    table = Table.from_arrays({c.name: [row[c.name] for row in made] for c in OFFER_COLUMNS})
+    return Snapshot(
+        table=table,
+        hash=hashlib.sha256(content).hexdigest(),
+        date=max((row["price_date"] or "" for row in made), default=""),
+        sources=({"name": str(path)},),
+        left_out=(),
+        rows=len(made),
+    )
+
+
+def entries(
+    path: str | Path, of_trials: bool = False
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each offer, in the order of the file, with what stands in columns that are not ours.
+
+    Args:
+        of_trials: as in ``load``; of the columns that are not ours only ``offer`` is one of it.
+
+    Raises:
+        CatalogError: as ``load``.
+    """
+    return _offers(Path(path), of_trials)[1]
+
+
+def other_columns(path: str | Path, of_trials: bool = False) -> list[dict[str, Any]]:
+    """Of each offer, in the order of ``load``, what stands in columns that are not ours."""
+    return [other for _, other in entries(path, of_trials)]
+
+
+def _offers(
+    path: Path, of_trials: bool
+) -> tuple[bytes, list[tuple[dict[str, Any], dict[str, Any]]]]:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -60,36 +96,11 @@ def load(path: str | Path, of_trials: bool = False) -> Snapshot:
         raise CatalogError(lines, "docs/reference/columns.md says what each column holds.")
     if not rows:
         raise CatalogError(f"There is no offer in '{path}'.", "The first line names the columns.")
-    table = Table.from_arrays({c.name: [row[c.name] for row in rows] for c in OFFER_COLUMNS})
-    return Snapshot(
-        table=table,
-        hash=hashlib.sha256(content).hexdigest(),
-        date=max((row["price_date"] or "" for row in rows), default=""),
-        sources=({"name": str(path)},),
-        left_out=(),
-        rows=len(rows),
-    )
+    others = [{k: v for k, v in row.items() if k not in BY_NAME} for _, row in given]
+    return content, list(zip(rows, others, strict=True))
 
 
-def other_columns(path: str | Path, of_trials: bool = False) -> list[dict[str, Any]]:
-    """Of each offer, in the order of ``load``, what stands in columns that are not ours.
-
-    Args:
-        of_trials: as in ``load``; of the columns that are not ours only ``offer`` is one of it.
-
-    Raises:
-        CatalogError: it cannot be read.
-    """
-    path = Path(path)
-    try:
-        rows = _rows(path, path.read_bytes(), Problems(str(path)))
-        rows = _described(rows) if of_trials else rows
-    except OSError as error:
-        raise CatalogError(f"Cannot read the offers '{path}': {error.strerror}.") from error
-    return [{k: v for k, v in row.items() if k not in BY_NAME} for _, row in rows]
-
-
-def _described(rows: Iterable[Row]) -> list[Row]:
+def _described(rows: list[Row]) -> list[Row]:
     """Of rows of trials the first of each offer, without what is of the trial."""
     found: dict[str, Row] = {}
     for number, row in rows:
@@ -99,7 +110,7 @@ def _described(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _rows(path: Path, content: bytes, problems: Problems) -> Iterable[Row]:
+def _rows(path: Path, content: bytes, problems: Problems) -> list[Row]:
     """The rows of a file with their numbers: the line of a CSV file, the place in a list."""
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     try:
@@ -109,7 +120,8 @@ def _rows(path: Path, content: bytes, problems: Problems) -> Iterable[Row]:
             text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode(
                 "utf-8-sig"
             )
-            found = list(_json(text) if kind in ("json", "jsonl") else _csv(text))
+            read = {"json": _json, "jsonl": _json, "toml": _toml}.get(kind, _csv)
+            found = list(read(text))
     except RecursionError as error:
         raise CatalogError(f"Cannot read '{path}' as {kind}: it is nested too deeply.") from error
     except (ValueError, OSError, EOFError, zlib.error, csv.Error, duckdb.Error) as error:
@@ -140,6 +152,19 @@ def _json(text: str) -> Iterator[Row]:
         if not isinstance(value, dict):
             raise ValueError(f"entry {place} is not an object")
         yield place, value
+
+
+def _toml(text: str) -> Iterator[Row]:
+    told = tomllib.loads(text)
+    others = [name for name in told if name != "offer"]
+    values = told.get("offer")
+    if others or not isinstance(values, list):
+        what = f"there is a '{others[0]}'" if others else "there is none"
+        raise ValueError(f"its offers stand in [[offer]] tables, and {what}")
+    for place, value in enumerate(values, start=1):
+        if not isinstance(value, dict):
+            raise ValueError(f"offer {place} is not a table")
+        yield place, {k: str(v) if isinstance(v, date) else v for k, v in value.items()}
 
 
 def _parquet(path: Path) -> Iterator[Row]:

@@ -11,10 +11,11 @@ COMMANDS = {
     "measure": "Run a training script unchanged and measure it.",
     "choose": "Rank the offers for a measured workload.",
     "explore": "Find the best offer in few and cheap tests.",
+    "run": "Run a workload to its end on another machine.",
     "check": "Fail where a workload has become slower or dearer.",
     "offers": "List the offers of the catalog.",
     "catalog": "Refresh, check and compare the offers.",
-    "trials": "List, show, import and export trials.",
+    "trials": "List, show, import, export and recover trials.",
 }
 
 

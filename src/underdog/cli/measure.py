@@ -17,6 +17,7 @@ from underdog.cli.common import (
     print_json,
     store_option,
 )
+from underdog.cli.elsewhere import carry, place_of, place_options
 from underdog.units import format_seconds
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Keep the rate so far in this file, as JSON, for another program to read.",
 )
+@place_options
 @store_option
 @json_option
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
@@ -92,9 +94,12 @@ def command(command_line: tuple[str, ...], as_json: bool, dry_run: bool, **optio
 
     Exit status: 0 measured, 1 run but not measured, 2 could not do it, 130 interrupted.
 
+    With --on or --runner it is measured on another machine: docs/how-to/run-elsewhere.md.
+
     \b
       underdog measure -- python train.py --epochs 1
       underdog measure --knob batch=8,16,32 -- python train.py --batch {batch}
+      underdog measure --on gpu-box --offers machines.toml -- python train.py
     """
     from underdog.measuring.command import parse_knobs
     from underdog.measuring.launch import occupy_standard_fds
@@ -103,6 +108,10 @@ def command(command_line: tuple[str, ...], as_json: bool, dry_run: bool, **optio
     occupy_standard_fds()
     options["knobs"] = parse_knobs(options["knobs"])
     progress_file = options.pop("progress")
+    where = place_of(options)
+    if where is not None:
+        settings = verb.Settings(command=list(command_line), here=False, **options)
+        return carry(settings, where, as_json, dry_run)
     settings = verb.Settings(command=list(command_line), **options)
     if dry_run:
         print_plan(verb.plan(settings), as_json)

@@ -31,7 +31,7 @@ workload_option = click.option("--workload", metavar="NAME", help="Only trials o
     "trials",
     cls=Group,
     invoke_without_command=True,
-    short_help="List, show, import and export trials.",
+    short_help="List, show, import, export and recover trials.",
 )
 @workload_option
 @click.option("--status", metavar="STATUS", help="Only trials that ended so: ok, failed, …")
@@ -147,6 +147,35 @@ def export(ctx: click.Context, file: Path, workload: str | None, store: str | No
 
     count = verb.export_trials(file, _store(ctx, store), workload=workload)
     click.echo(f"{count:,} trials written to {file}", err=True)
+
+
+@command.command("recover", short_help="Bring in trials of other machines after a kill.")
+@click.option("--cancel", is_flag=True, help="End the jobs that still run, instead of waiting.")
+@json_option
+@store_option
+@click.pass_context
+def recover(ctx: click.Context, cancel: bool, as_json: bool, store: str | None) -> int:
+    """Bring in the trials on other machines whose underdog is gone.
+
+    What ran there ran on, within its limits; its records are collected and the machine given back.
+
+    Exit status: 0 all that were out are in, 1 some could not be brought in, 2 could not do it.
+    """
+    from underdog.cli.elsewhere import Told
+    from underdog.verbs import elsewhere as verb
+
+    told = Told()
+    found = verb.recover(_store(ctx, store), cancel=cancel, tell=told.tell)
+    told.end()
+    if as_json:
+        print_json(found)
+    else:
+        _print(found.trials, "table")
+        for trial, why in found.still_out:
+            click.echo(f"{trial.id} on {trial.runner} is still out: {why}", err=True)
+        if not found.trials and not found.still_out:
+            click.echo("No trial is out whose process is gone.", err=True)
+    return 1 if found.still_out else 0
 
 
 def _store(ctx: click.Context, own: str | None) -> str | None:

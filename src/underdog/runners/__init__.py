@@ -34,11 +34,14 @@ class Job:
     ``underdog measure``.
 
     Attributes:
+        id: that of its trial; an engine that can tell does not start the same one twice.
+        whole: to the command's own end, at most ``seconds``; ``precision`` ends nothing.
         target: how the engine gets at the machine: the offer's table of the engine's name.
         folder: what the command runs in and what is carried to the machine; None: nothing is.
         dollars: the most that the trial may cost, USD.
     """
 
+    id: str = ""
     workload: str
     candidate: str
     offer: Offer
@@ -50,6 +53,7 @@ class Job:
     timeout: float = 120.0
     pattern: str | None = None
     samples_per_step: float | None = None
+    whole: bool = False
     target: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     dollars: float | None = None
@@ -107,8 +111,8 @@ class Runner(Protocol):
     """An engine. A method that cannot do its work raises an ``UnderdogError`` that says why.
 
     A handle outlives the process that submitted: another runner of the same name, made later or
-    elsewhere, finds the job by it (except for ``local``, whose jobs end with their process). After
-    ``collect`` or ``cancel`` the engine keeps nothing running, and no machine that costs money.
+    elsewhere, finds the job by it. Where the jobs end with that process instead, the module says
+    ``ENDS_WITH_US = True``. After ``collect`` or ``cancel`` the engine keeps nothing running, and no machine that costs money.
     """
 
     def render(self, job: Job) -> Request:
@@ -165,6 +169,12 @@ def check_target(name: str, target: Mapping[str, Any]) -> str | None:
     except msgspec.ValidationError as error:
         return str(error)
     return None
+
+
+def ends_with_us(name: str) -> bool:
+    """Whether the jobs of that runner end with the process that submitted them."""
+    module: Any = plugins.load(PACKAGE, GROUP, name)
+    return bool(getattr(module, "ENDS_WITH_US", False))
 
 
 def make(name: str, setup: Setup) -> Runner:

@@ -64,10 +64,10 @@ done"""
 
 def measure_arguments(job: Job) -> list[str]:
     """The arguments of ``underdog`` that measure the job, up to ``--``."""
-    arguments = ["measure", "--json"]
+    arguments = ["measure", "--json", *(["--whole"] if job.whole else [])]
     for flag, value in (
-        ("--for", f"{job.seconds:.3f}s"),
-        ("--precision", f"{job.precision:g}"),
+        ("--for", None if job.whole else f"{job.seconds:.3f}s"),
+        ("--precision", None if job.whole else f"{job.precision:g}"),
         ("--timeout", f"{job.timeout:.3f}s"),
         ("--workload", job.workload),
         ("--price", None if job.price is None else repr(job.price)),

@@ -32,6 +32,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 # -P: what lies in the folder that we are in is none of ours
 _MEASURE = (sys.executable, "-P", "-m", "underdog", "measure", "--json")
 
+ENDS_WITH_US = True
+
 
 class Local:
     """Runs jobs here; ``underdog.runners.Runner`` says what each method does."""

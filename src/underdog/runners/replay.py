@@ -12,6 +12,8 @@ import msgspec
 
 from underdog.runners import Handle, Job, Request, Runner, Setup, State
 
+ENDS_WITH_US = True
+
 
 class Replay:
     """Answers from records; ``underdog.runners.Runner`` says what each method does."""

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
+from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
 from underdog.model import Decision, Trial
-from underdog.store import document, migrate, schema
+from underdog.store import Record, document, migrate, schema
 from underdog.store.engine import display, make_engine, may_only_be_read, reading, told, writing
 from underdog.store.owner import death
 
@@ -24,7 +25,8 @@ from underdog.store.owner import death
 SILENT_SECONDS = 7 * 86400.0
 _AT_ONCE = 500  # rows per statement
 
-_T = TypeVar("_T", Trial, Decision)
+_T = TypeVar("_T", Trial, Decision, Attempt)
+_TABLES = ((Trial, schema.trials), (Decision, schema.decisions), (Attempt, schema.attempts))
 
 
 def open_store(url: str) -> SqlStore:
@@ -44,19 +46,19 @@ def open_store(url: str) -> SqlStore:
 
 
 class SqlStore:
-    """Trials and decisions in a database; ``underdog.store.Store`` tells what each method does."""
+    """Records in a database; ``underdog.store.Store`` tells what each method does."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
-    def save(self, *records: Trial | Decision) -> None:
+    def save(self, *records: Record) -> None:
         self.save_all(records)
 
-    def save_all(self, records: Iterable[Trial | Decision]) -> int:
+    def save_all(self, records: Iterable[Record]) -> int:
         count = 0
         with told(self._engine, "written"), writing(self._engine) as connection:
             for some in _chunks(records):
-                for kind, table in ((Trial, schema.trials), (Decision, schema.decisions)):
+                for kind, table in _TABLES:
                     rows = [_row(record) for record in some if isinstance(record, kind)]
                     if rows:
                         connection.execute(self._upsert(table), rows)
@@ -79,6 +81,20 @@ class SqlStore:
     ) -> list[Decision]:
         conditions = _equal(schema.decisions, workload=workload)
         return self._read(Decision, schema.decisions, conditions, id)
+
+    def attempts(
+        self,
+        *,
+        provider: str | None = None,
+        instance_type: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+    ) -> list[Attempt]:
+        table = schema.attempts
+        conditions = _equal(table, provider=provider, instance_type=instance_type)
+        if since is not None:
+            conditions.append(table.c.at >= since)
+        return self._read(Attempt, table, conditions, None, limit)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -148,6 +164,8 @@ class SqlStore:
                 trial = document.decode(Trial, text)
             except StoreError:
                 continue  # told when it is asked for; the others can be read all the same
+            if trial.handle is not None:
+                continue  # it runs elsewhere: its runner can still be asked
             reason = death(trial.owner)
             if reason is None and now - saved_at > SILENT_SECONDS:
                 days = (now - saved_at) / 86400
@@ -161,13 +179,17 @@ class SqlStore:
                 connection.execute(table.update().where(unchanged).values(_row(ended)))
 
 
-def _row(record: Trial | Decision) -> dict[str, Any]:
+def _row(record: Record) -> dict[str, Any]:
     row = {
         "id": document.key(record.id),
-        "workload": document.key(record.workload),
         "saved_at": time.time(),
         "document": document.encode(record),
     }
+    if isinstance(record, Attempt):
+        places = ("provider", "region", "zone", "instance_type", "purchase")
+        named = {name: document.key(getattr(record.place, name)) for name in places}
+        return row | named | {"at": record.at}
+    row["workload"] = document.key(record.workload)
     if isinstance(record, Decision):
         return row | {"created_at": document.key(record.created_at)}
     offer = record.offer

@@ -47,6 +47,9 @@ PRICE_UNKNOWN = "this machine is of no known instance type; give its price with 
 class Settings:
     """What to measure and when to end; see ``measure``. None takes the default.
 
+    Args:
+        here: on this machine; elsewhere its programs may be others.
+
     Raises:
         UsageError: a value that cannot be taken; all of them are told at once.
     """
@@ -62,9 +65,11 @@ class Settings:
     workload: str | None = None
     price: float | None = None
     store: str | None = None
+    here: bool = True
 
     def __post_init__(self) -> None:
-        check_command(self.command, os.environ)
+        if self.here or not self.command or not self.command[0]:
+            check_command(self.command, os.environ)
         problems = [
             f"{name} must be a positive finite number, not '{value}'."
             for name, value in (

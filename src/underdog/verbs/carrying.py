@@ -1,0 +1,160 @@
+"""A trial that a runner carries: its record from before the start to the end, whoever asked for it.
+
+The record is kept before anything is submitted, and again with the handle, so that a trial is found
+again when this process is gone: nothing is lost, and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from underdog import runners
+from underdog.core.racing import Look
+from underdog.errors import RefusedError, UnderdogError
+from underdog.model import Machine, Software, Status, Trial
+from underdog.runners import Handle, Job, Runner, State
+from underdog.store import Store
+from underdog.store.owner import current_owner
+from underdog.verbs.measure import new_id, now, printable
+
+HEARD = 20.0  # seconds of failing looks at a job before its engine is taken for unreachable
+
+
+def begun(
+    job: Job, runner: str, *, knobs: Mapping[str, str] | None = None, study: str | None = None
+) -> Trial:
+    """The record of a trial that is about to be submitted, under the job's id.
+
+    Its dollars are the most that it may cost: a kill before its end must not make it free.
+    """
+    return Trial(
+        id=job.id or new_id(),
+        workload=job.workload,
+        command=[printable(word) for word in job.command],
+        knobs=dict(job.knobs if knobs is None else knobs),
+        status="running",
+        started_at=now(),
+        runner=runner,
+        offer=job.offer,
+        price=job.offer.price,
+        machine=Machine(),
+        software=Software(),
+        study=study,
+        dollars=None if job.price is None else job.price * job.seconds / 3600,
+        owner=current_owner(),
+    )
+
+
+@dataclass(slots=True)
+class Carried:
+    """A trial at its runner."""
+
+    trial: Trial
+    runner: Runner
+    handle: Handle
+    since: float = field(default_factory=time.monotonic)
+    state: State = field(default_factory=lambda: State(ended=False))
+    _silent_since: float | None = None
+
+    def look(self) -> Look | None:
+        """Ask the runner once; ``state`` has the answer.
+
+        Raises:
+            UnderdogError: it could not be asked for ``HEARD`` seconds.
+        """
+        try:
+            self.state = self.runner.status(self.handle)
+        except UnderdogError:
+            moment = time.monotonic()
+            if self._silent_since is None:
+                self._silent_since = moment
+            elif moment - self._silent_since > HEARD:
+                raise
+        else:
+            self._silent_since = None
+        return self.state.look
+
+
+def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carried | Trial:
+    """Keep the record, start the job, keep its handle; or the record of why it did not start."""
+    if store is not None:
+        store.save(trial)
+    began = time.monotonic()
+    try:
+        handle = runner.submit(runner.render(job))
+    except UnderdogError as error:
+        ended = failed(trial, error, time.monotonic() - began, started=False)
+        if store is not None:
+            store.save(ended)
+        return ended
+    if not runners.ends_with_us(trial.runner):
+        trial = dataclasses.replace(trial, handle=handle)
+    if store is not None and trial.handle is not None:
+        store.save(trial)
+    return Carried(trial, runner, handle)
+
+
+def collect(carried: Carried) -> Trial:
+    """The trial of a job that has ended: what was measured there, under the record of here."""
+    begun = carried.trial
+    try:
+        path = carried.runner.collect(carried.handle)
+        found = msgspec.json.decode(path.read_bytes(), type=Trial)
+    except (UnderdogError, msgspec.MsgspecError, OSError) as error:
+        return failed(begun, error, time.monotonic() - carried.since)
+    price = begun.price if begun.price.per_hour else found.price
+    seconds = found.usage.get("elapsed_seconds")
+    if seconds is None:
+        seconds = time.monotonic() - carried.since
+    return dataclasses.replace(
+        found,
+        id=begun.id,
+        workload=begun.workload,
+        knobs={**found.knobs, **begun.knobs},
+        started_at=begun.started_at,
+        ended_at=now(),
+        runner=begun.runner,
+        offer=begun.offer,
+        price=price,
+        study=begun.study,
+        dollars=None if price.per_hour is None else price.per_hour * seconds / 3600,
+        owner={},
+        handle=None,
+    )
+
+
+def failed(begun: Trial, error: Exception, seconds: float, started: bool = True) -> Trial:
+    """The record of a trial that brought nothing back.
+
+    Args:
+        seconds: that its machine may have been held.
+        started: False where no machine was ever held, which costs nothing.
+    """
+    refused = isinstance(error, RefusedError)
+    status: Status = "failed"
+    if refused and getattr(error, "kind", "") == "no_capacity":
+        status = "no_capacity"
+    price = begun.price.per_hour
+    cost = 0.0 if refused or not started else price and price * seconds / 3600
+    return dataclasses.replace(
+        begun,
+        status=status,
+        reason=str(error),
+        ended_at=now(),
+        dollars=None if price is None else cost,
+        owner={},
+        handle=None,
+    )
+
+
+def again(trial: Trial, runner: Runner) -> Carried:
+    """A trial of an earlier process, found by its handle."""
+    held = time.time() - datetime.fromisoformat(trial.started_at).timestamp()
+    since = time.monotonic() - max(held, 0.0)
+    return Carried(trial, runner, trial.handle or "", since)
