@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from underdog.core.compare import SINGLE
+from underdog.core.interval import student_point
 from underdog.core.problems import LARGEST, SMALLEST
 from underdog.model import Estimate, Trial
 
 POOLED = 10
 UNUSED = "accelerator_unused"
-
-# two-sided 95 % points of Student's t for 1 to 9 degrees of freedom
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 class Shape(NamedTuple):
@@ -142,7 +140,7 @@ def pool(rates: Sequence[Estimate]) -> Estimate:
     above = statistics.fmean(max(rate.high - rate.value, 0.0) for rate in rates) / math.sqrt(count)
     if count > 1:
         spread = statistics.stdev(rate.value for rate in rates) / math.sqrt(count)
-        between = _T95[min(count - 1, len(_T95)) - 1] * spread
+        between = student_point(count - 1) * spread
         below, above = max(below, between), max(above, between)
     # a rate is positive: an interval that would reach zero ends at a tenth of the mean
     low = max(mean - below, mean / 10)
