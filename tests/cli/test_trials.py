@@ -132,7 +132,7 @@ def test_the_store_before_or_after_the_sub_command(shell: Shell) -> None:
         (["show", "absent"], "There is no trial 'absent'"),
         (["import", "absent.csv"], "'absent.csv' cannot be read: No such file"),
         (["import", "bad.csv"], "row 2, throughput: '-1'"),
-        (["export", "out.xml"], "neither in .json nor in .csv"),
+        (["export", "out.xml"], "tells no format; these do: .csv, .json"),
         (["--store", "bad.csv"], "it is not a SQLite database"),
         (["--store", "mysql://host/db"], "There is no kind of store 'mysql'"),
     ],

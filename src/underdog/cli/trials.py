@@ -133,19 +133,30 @@ def import_command(
         click.echo(_told(summary), err=True)
 
 
-@command.command("export", short_help="Write trials to a file.")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@command.command("export", short_help="Write trials for other tools.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    metavar="NAME",
+    help="csv, json, markdown, mlflow, openmetrics, parquet, prometheus, wandb.  "
+    "[default: the ending of FILE says]",
+)
 @workload_option
 @store_option
 @click.pass_context
-def export(ctx: click.Context, file: Path, workload: str | None, store: str | None) -> None:
-    """Write the trials to FILE: JSON with all that is known, or CSV with one line for each.
+def export(
+    ctx: click.Context, file: Path, form: str | None, workload: str | None, store: str | None
+) -> None:
+    """Write the trials to FILE, for other tools or for underdog trials import.
 
-    The ending of FILE, .json or .csv, says which. Both can be imported again.
+    JSON (.json) holds all that is known and CSV (.csv) one line for each trial: both can be
+    imported again. .parquet, .md, .prom and .om are for data frames, pages and scrapers. For
+    mlflow and wandb FILE is a folder, to which runs are added; nothing is sent anywhere.
     """
     from underdog.verbs import trials as verb
 
-    count = verb.export_trials(file, _store(ctx, store), workload=workload)
+    count = verb.export_trials(file, _store(ctx, store), workload=workload, form=form)
     click.echo(f"{count:,} trials written to {file}", err=True)
 
 

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from underdog.core.csv_cell import guarded
 from underdog.model import Trial
 from underdog.report.measurement import (
     BOUND_NAMES,
@@ -104,10 +105,10 @@ def write_csv(trials: Iterable[Trial], target: _Target) -> None:
     names = [*_csv_row(trials[0]), *(f"knob.{k}" for k in knobs)] if trials else ["workload"]
     # \n alone: what other tools of the command line expect
     writer = csv.writer(_Escaping(target), lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow([guarded(name) for name in names])
     for trial in trials:
         own = [trial.knobs.get(name, "") for name in knobs]
-        writer.writerow([*_csv_row(trial).values(), *own])
+        writer.writerow([guarded(cell) for cell in (*_csv_row(trial).values(), *own)])
 
 
 def machine_name(trial: Trial) -> str:

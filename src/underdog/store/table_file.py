@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from underdog.core.csv_cell import unguarded
 from underdog.core.problems import Problems
 from underdog.errors import TrialsError, did_you_mean
 
@@ -55,11 +56,11 @@ def _json_rows(path: Path, problems: Problems) -> Iterator[Row]:
 def _csv_rows(path: Path, problems: Problems, required: Sequence[str]) -> Iterator[Row]:
     with _open(path) as binary:
         reader = csv.reader(_lines(binary), strict=True)
-        header = [name.strip() for name in next(reader, [])]
+        header = [unguarded(name.strip()) for name in next(reader, [])]
         _check_header(path, header, required)
         for fields in reader:
             if len(fields) == len(header):
-                yield reader.line_num, dict(zip(header, fields, strict=True))
+                yield reader.line_num, dict(zip(header, map(unguarded, fields), strict=True))
             elif fields:
                 fault = f"{len(fields)} fields where the header names {len(header)}"
                 problems.add(reader.line_num, "row", fault)

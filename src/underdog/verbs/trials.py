@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
@@ -240,37 +238,26 @@ def _says_more(new: Trial, old: Trial) -> bool:
 
 
 def export_trials(
-    path: str | PathLike[str], store: str | None = None, *, workload: str | None = None
+    path: str | PathLike[str],
+    store: str | None = None,
+    *,
+    workload: str | None = None,
+    form: str | None = None,
 ) -> int:
-    """Write trials to a file that ``import_trials`` takes; returns how many.
+    """Write trials for other tools, or for ``import_trials``; returns how many.
 
     Args:
-        path: ``.json`` keeps all that is known, ``.csv`` one line for each trial. An existing file
-            is replaced at the end, not before.
+        path: a file, which is replaced at the end, not before; of MLflow and W&B a folder, which
+            is added to. JSON keeps all that is known, CSV one line for each trial.
+        form: the format; by default the file's ending tells it.
 
     Raises:
-        UsageError: another ending, or the file cannot be written.
+        UsageError: no format is known by that name or ending, or the file cannot be written.
+        MissingPackageError: the format's package is not installed.
         StoreError: the store cannot be opened or read.
     """
-    path = Path(path)
-    if path.suffix not in (".json", ".csv"):
-        raise UsageError(f"'{path}' ends neither in .json nor in .csv.", "Name it trials.json.")
+    from underdog.report import exporters  # on use
+
     found = trials(store, workload=workload)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            _export(found, file, path.suffix)
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(f"'{path}' cannot be written: {error.strerror}.") from None
+    exporters.export(found, Path(path), form)
     return len(found)
-
-
-def _export(found: list[Trial], file: TextIO, suffix: str) -> None:
-    if suffix == ".json":
-        json.dump(msgspec.to_builtins(found), file, indent=1)
-    else:
-        from underdog.report.trials import write_csv
-
-        write_csv(found, file)

@@ -1,0 +1,40 @@
+"""Parquet: one typed row for each trial, for data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from underdog.model import Trial
+from underdog.report.exporters._flat import TEXTS, columns_of, row_of
+
+ENDINGS = (".parquet",)
+
+
+def export(trials: Sequence[Trial], target: Path) -> None:
+    """Write the trials as Parquet: texts and doubles, null where unknown."""
+    import duckdb  # on use: 75 ms
+
+    rows = [row_of(trial) for trial in trials]
+    names = columns_of(rows)
+    kinds = ["VARCHAR" if _is_text(name) else "DOUBLE" for name in names]
+    with duckdb.connect() as connection:
+        listed = ", ".join(f"{_quoted(n)} {kind}" for n, kind in zip(names, kinds, strict=True))
+        connection.execute(f"CREATE TABLE trials ({listed})")
+        if rows:
+            places = ", ".join("?" for _ in names)
+            values = [[row.get(name) for name in names] for row in rows]
+            connection.executemany(f"INSERT INTO trials VALUES ({places})", values)
+        connection.execute("COPY trials TO " + _literal(str(target)) + " (FORMAT parquet)")
+
+
+def _is_text(name: str) -> bool:
+    return name in TEXTS or name.startswith("knob_")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
