@@ -10,9 +10,15 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
+from functools import cache
 from types import ModuleType
 
 from underdog.errors import UsageError, did_you_mean
+
+
+@cache  # to look through all that is installed takes tens of milliseconds
+def _entries(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+    return tuple(importlib.metadata.entry_points(group=group))
 
 
 def names(package: str, group: str) -> list[str]:
@@ -20,7 +26,7 @@ def names(package: str, group: str) -> list[str]:
     spec = importlib.util.find_spec(package)
     folders = list(spec.submodule_search_locations or []) if spec else []
     ours = {m.name for m in pkgutil.iter_modules(folders) if not m.name.startswith("_")}
-    return sorted(ours | {entry.name for entry in importlib.metadata.entry_points(group=group)})
+    return sorted(ours | {entry.name for entry in _entries(group)})
 
 
 def load(package: str, group: str, name: str) -> ModuleType:
@@ -33,7 +39,7 @@ def load(package: str, group: str, name: str) -> ModuleType:
     if name not in known:
         kind = package.rsplit(".", 1)[-1]
         raise UsageError(f"There is no '{name}' among the {kind}.", did_you_mean(name, known))
-    for entry in importlib.metadata.entry_points(group=group):
+    for entry in _entries(group):
         if entry.name == name:
             loaded = entry.load()
             if isinstance(loaded, ModuleType):

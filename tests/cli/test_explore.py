@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from recorded_trials import write
 
 from underdog.cli.group import run
+from underdog.verbs import explore as verb
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_a_dry_run_tests_nothing(
 ) -> None:
     command = ["explore", *files, "--workload", "resnet", "--parallel", "2", "--dry-run"]
     assert run(command) == 0
-    assert "These 2 would cost $" in capsys.readouterr().out
+    assert "These 2 tests would cost $" in capsys.readouterr().out
     assert run([*command, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert [sorted(test) for test in planned] == [
@@ -102,7 +105,7 @@ def test_no_answer_ends_with_1(
     (home / "trials.csv").write_text("\n".join(rows))
     assert run(["explore", *files]) == 1
     output = capsys.readouterr()
-    assert "No candidate works." in output.out
+    assert "Nothing works so far." in output.out  # after 20 of 24
     assert "it broke" in output.out
     assert "nothing works so far" in output.err
 
@@ -128,6 +131,42 @@ def test_a_study_with_two_faults_names_both(home: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert "[search] budget" in said
     assert "Did you mean 'utility'" in said
+
+
+def test_without_a_study_there_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("underdog: There is no study to explore.\nWrite one")
+    assert "cannot be used" not in said
+
+
+def test_a_plan_of_unknown_price_is_not_free(
+    home: Path, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "trials.csv").write_text("workload,offer,throughput\nw,x,1\nw,y,2\n")
+    command = ["explore", *files[:4], "--by", "samples_per_second"]
+    assert run([*command, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "price unknown" in said
+    assert "This test would cost an unknown amount; nothing was run." in said
+    assert run(command) == 0
+    output = capsys.readouterr()
+    assert "2 tests of 2 candidates, cost unknown" in output.out
+    assert "$0" not in output.out + output.err
+
+
+def test_the_command_with_the_best_knobs_is_the_last_thing_said(
+    files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["python", "train.py", "--name", "x" * 200]
+
+    def found(*given: Any) -> Any:
+        return dataclasses.replace(explored(*given), command=words)
+
+    explored = verb.run
+    monkeypatch.setattr(verb, "run", found)
+    assert run(["explore", *files, "--workload", "resnet", "--max-trials", "3"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"  {shlex.join(words)}"
 
 
 def test_help_is_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,3 +164,45 @@ def test_a_machine_that_was_measured_without_the_knobs_is_tried_with_them() -> N
     assert set(test.setting) == set(KNOBS)
     (closing,) = found.next(1, closing=True)
     assert closing.setting == test.setting
+
+
+def test_what_is_believed_has_the_interval_of_measurements() -> None:
+    found = explorer({})
+    found.record(outcome(Planned(1, {}, "", 0.1)))
+    narrow, wide = found.search.beliefs(), found.beliefs()
+    middle = np.log(narrow.throughput)
+    for name, side in (("throughput_low", -1), ("throughput_high", 1)):
+        ninety, ninety_five = (np.log(getattr(held, name)) - middle for held in (narrow, wide))
+        np.testing.assert_allclose(ninety_five, ninety * 1.96 / 1.645, rtol=1e-9)
+        assert (np.sign(ninety_five) == side).all()
+    np.testing.assert_allclose(wide.value_low, wide.throughput_low * 3600 / np.array(PRICES))
+    np.testing.assert_allclose(wide.value_high, wide.throughput_high * 3600 / np.array(PRICES))
+
+
+def test_settings_that_were_not_tried_are_counted() -> None:
+    found = explorer()
+    assert (found.settings, found.settings_left(0)) == (6, 6)
+    found.record(outcome(Planned(0, {"batch": "8", "fmt": "fp32"}, "", 0.1)))
+    found.record(outcome(Planned(0, {"batch": "8", "fmt": "fp32"}, "", 0.1)))
+    found.record(Attempt(0, {"batch": "999", "fmt": "fp32"}, "failed", None))  # of another study
+    assert found.settings_left(0) == 5
+    assert found.settings_left(1) == 6
+    many = explorer({f"k{i}": [str(v) for v in range(9)] for i in range(30)})
+    assert many.settings_left(0) == 9**30
+    assert (explorer({}).settings, explorer({}).settings_left(0)) == (1, 1)
+
+
+def test_where_nothing_works_anywhere_other_knobs_are_the_last_resort() -> None:
+    values = {"fmt": ["bf16", "fp32"]}
+    found, tried = explorer(values), []
+    while tests := found.next(1, closing=False):
+        tried.append((tests[0].index, tests[0].setting["fmt"]))
+        found.record(Attempt(tests[0].index, tests[0].setting, "failed", None))
+    assert sorted(tried[:4]) == [(i, "bf16") for i in range(4)]
+    assert tried[4:] == [(i, "fp32") for i in range(4)]  # the cheapest machine first
+
+
+def test_the_only_candidate_needs_no_other_reason() -> None:
+    one = Candidates(["m"], np.array([1.0]), {}, {})
+    alone = Explorer(one, samples_per_dollar, values=KNOBS, test_seconds=60.0, search={"seed": 0})
+    assert alone.next(1)[0].reason == "The only candidate: the largest batch first."

@@ -18,6 +18,7 @@ from underdog.core.knobs import (
     neighbours,
     to_fit,
     to_improve,
+    to_work,
 )
 
 VALUES = {"batch": ["8", "16", "32", "64"], "fmt": ["fp32", "bf16"], "workers": ["2", "4", "8"]}
@@ -128,3 +129,17 @@ def test_neighbours_differ_in_one_knob(values: dict[str, list[str]]) -> None:
     here = first_setting(values)
     for setting in neighbours(values, here):
         assert sum(setting[knob] != here[knob] for knob in values) == 1
+
+
+def test_where_nothing_works_other_settings_are_tried_but_not_all() -> None:
+    values = {"batch": ["8", "16"], "fmt": ["bf16", "fp16", "fp32"], "jit": ["on", "off"]}
+    tried = [Tried({"batch": "16", "fmt": "bf16", "jit": "on"}, None, "failed")]
+    while (setting := to_work(values, tried)) is not None:
+        assert setting not in [dict(one.setting) for one in tried]
+        tried.append(Tried(setting, None, "failed"))
+    assert {one.setting["fmt"] for one in tried} == {"bf16", "fp16", "fp32"}
+    assert {one.setting["jit"] for one in tried} == {"on", "off"}
+    assert len(tried) == 1 + 2 * len(values) < 12
+    assert to_work(values, [*tried[:1], Tried(tried[1].setting, 3.0)]) is None
+    assert to_work(values, []) is None
+    assert to_work({}, [Tried({}, None, "failed")]) is None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,7 +151,7 @@ def test_a_prediction_leads_the_first_test() -> None:
     rates = truth(candidates, 6)
     logs = np.log(rates)
     logs[::5] = np.nan
-    prediction = Prediction(logs, np.full(50, 0.1))
+    prediction = Prediction(logs)
     found = Search(candidates, samples_per_dollar, prediction=prediction).ask()[0].index
     value = rates / candidates.price_per_hour
     assert value[found] > np.quantile(value, 0.9)
@@ -172,16 +175,31 @@ def test_what_references_say_and_what_was_measured_are_kept_apart() -> None:
     assert np.isnan(alone.reference_throughput).all()
 
 
+DECISIONS = """
+import sys, time
+from search_cases import offers, references, truth
+from underdog.core.search import Measured, Search, samples_per_dollar
+
+candidates = offers(int(sys.argv[1]), 1)
+rates = truth(candidates, 1)
+search = Search(candidates, samples_per_dollar, references=references(candidates, 5))
+for _ in range(3):
+    start = time.process_time()
+    index = search.ask()[0].index
+    print(time.process_time() - start)
+    search.tell(index, Measured(float(rates[index])))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "seconds"), [(2_500, 0.3), (100_000, 3.0)])
 def test_a_decision_is_quick(count: int, seconds: float) -> None:
-    candidates = offers(count, 1)
-    rates = truth(candidates, 1)
-    search = Search(candidates, samples_per_dollar, references=references(candidates, 5))
-    asked = []
-    for _ in range(3):
-        start = time.process_time()
-        index = search.ask()[0].index
-        asked.append(time.process_time() - start)
-        search.tell(index, Measured(float(rates[index])))
-    assert min(asked) < seconds
+    # on one core: threads that wait for a core of a loaded machine count as work
+    done = subprocess.run(
+        [sys.executable, "-c", DECISIONS, str(count)],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert min(map(float, done.stdout.split())) < seconds

@@ -160,3 +160,10 @@ def test_no_value_of_any_key_breaks_the_reader(key: tuple[str, str], value: obje
     with contextlib.suppress(ValueError):
         found = read(value)
     assert found == found, f"{target} became NaN"
+
+
+@pytest.mark.parametrize("text", ["[search\nx = 1", "a = ", "[" * 5000])
+def test_of_what_is_no_toml_only_that_is_told(text: str) -> None:
+    _, problems = read_study(text, {"budget": -1.0, "trials": "t.csv"}, ("local", "replay"))
+    assert len(problems) == 1
+    assert "not TOML" in problems[0]

@@ -147,6 +147,40 @@ def test_what_brings_nothing_back_is_kept_with_the_reason(
         assert store.trials() == [trial]
 
 
+@pytest.mark.parametrize(
+    ("answer", "got", "refusal"), [("ok", True, None), ("no_capacity", False, "no_capacity")]
+)
+def test_the_attempt_to_get_the_machine_is_kept(
+    answer: str, got: bool, refusal: str | None, tmp_path: Path
+) -> None:
+    (trial,) = elsewhere.measure_there(settings(tmp_path), where(tmp_path, answer))
+    with open_store(str(tmp_path / "store.db")) as store:
+        (attempt,) = store.attempts()
+    assert (attempt.trial, attempt.got, attempt.refusal) == (trial.id, got, refusal)
+    assert (attempt.held is not None) == got
+    assert not attempt.interrupted
+
+
+@pytest.mark.parametrize(("ours", "taken"), [(True, False), (False, True)])
+def test_a_spot_machine_that_was_taken_away_is_told_from_one_that_was_given_back(
+    ours: bool, taken: bool, tmp_path: Path
+) -> None:
+    place = where(tmp_path, "runs")
+    found = elsewhere.places.find("box", offers=place.offers)
+    spot = replace(found, offer=replace(found.offer, purchase="spot"))
+    (job,) = elsewhere.jobs(settings(tmp_path), spot, Where())
+    with open_store(str(tmp_path / "store.db")) as store:
+        runner = Paper(Setup(folder=tmp_path))
+        trial = elsewhere.carrying.begun(job, "paper")
+        carried = elsewhere.carrying.submit(job, trial, runner, store)
+        assert isinstance(carried, elsewhere.Carried)
+        carried.look()
+        carried.cancel() if ours else runner.cancel(carried.handle)
+        assert elsewhere.carrying.collect(carried).status == "interrupted"
+        (attempt,) = store.attempts()
+    assert attempt.interrupted is taken
+
+
 def test_a_cap_on_dollars_is_a_limit_in_seconds(tmp_path: Path) -> None:
     (free,) = elsewhere.plan(settings(tmp_path), where(tmp_path))
     (capped,) = elsewhere.plan(settings(tmp_path), where(tmp_path, dollars=0.1))

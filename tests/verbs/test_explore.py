@@ -251,12 +251,35 @@ def test_files_of_a_study_lie_beside_it(home: Path) -> None:
     assert len(explore("elsewhere/s.toml").tests) == 2
 
 
+def test_where_prices_are_missing_the_message_says_what_to_do(home: Path) -> None:
+    (home / "t.csv").write_text(
+        "workload,offer,throughput,provider,instance_type\nw,a/x,10,a,x\nw,a/y,20,a,y\n"
+    )
+    given = {"runner": "replay", "trials": "t.csv"}
+    with pytest.raises(UsageError, match="2 offers are out: price unknown") as caught:
+        explore(**given)
+    assert "--by samples_per_second" in str(caught.value)
+    assert explore(**given, by="samples_per_second").best == "a/y"
+    (home / "o.csv").write_text("offer,price_per_hour\na/x,1\na/y,9\n")
+    assert explore(**given, offers="o.csv").best == "a/x"
+
+
+@pytest.mark.parametrize("name", ["trials.csv", "offers.csv"])
+def test_half_a_file_is_told_by_its_row(home: Path, name: str) -> None:
+    write(home)
+    text = (home / name).read_text()
+    (home / name).write_text(text[: text.rindex(",")])
+    with pytest.raises(TrialsError, match=rf"'{name}' cannot be replayed:\n  row \d+") as caught:
+        replayed(home)
+    assert str(caught.value).count("cannot be") == 1
+
+
 def test_the_plan_runs_nothing_and_names_the_first_tests(home: Path) -> None:
     trials, listed = write(home)
     given = {"runner": "replay", "trials": str(trials), "offers": str(listed), "parallel": 2}
     study = read(None, {**given, "workload": "resnet"}, os.environ)
-    planned = plan(study, None)
-    assert len(planned) == 2
+    planned, ended = plan(study, None)
+    assert (len(planned), ended) == (2, None)
     first = explore(**{**given, "workload": "resnet", "max_trials": 2})
     assert [test["offer"] for test in planned] == [test.offer for test in first.tests]
 
@@ -303,6 +326,11 @@ def test_knobs_are_searched_on_this_machine(here: Path) -> None:
     assert settings[1][:2] == ("32", "full")
     assert dict(found.best_knobs) == {"batch": "32", "kind": "half"}
     assert found.ended == "exhausted"
+    assert list(found.command) == [sys.executable, "train.py", "32", "half"]
+    assert found.settings_left == found.settings - len({s[:2] for s in settings})
+    assert found.decision is not None
+    assert [entry["offer"]["id"] for entry in found.decision.ranking] == [found.best]
+    assert found.decision.candidates == 1
     with open_store(None) as store:
         kept = store.trials(workload="tiny")
     assert [trial.study for trial in kept] == [found.study] * len(settings)

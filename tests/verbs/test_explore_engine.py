@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from recorded_trials import offers, throughput, write
 from underdog import runners
 from underdog.core.exploration import Exploration
 from underdog.core.racing import Look
-from underdog.errors import MeasureError
+from underdog.errors import MeasureError, RefusedError, RunnerError
 from underdog.model import Estimate, Machine, Measurement, Price, Software, Trial
 from underdog.runners import Handle, Job, Request, Setup, State
 from underdog.store import open_store
@@ -101,6 +102,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def carried(engine: type = Cloud, looks: int = 0, **given: Any) -> Exploration:
         monkeypatch.setattr(runners, "names", lambda: ["cloud", "local", "replay"])
         monkeypatch.setattr(runners, "make", lambda name, setup: engine(setup, looks))
+        monkeypatch.setattr(runners, "ends_with_us", lambda name: name != "cloud")
         study = {"runner": "cloud", "command": ["train"], "offers": "offers.csv", **given}
         return explore(workload="resnet", **study)
 
@@ -152,12 +154,7 @@ def test_earlier_trials_count_as_tested(run: Run) -> None:
 
 
 def test_other_workloads_of_the_store_are_references(run: Run) -> None:
-    with open_store(None) as store:
-        for number, offer in enumerate(offers()):
-            rate = throughput("gpt-small", offer)
-            job = Job(workload="gpt-small", candidate="", offer=_offer(offer))
-            trial = measured(job, rate, id=f"g{number}", offer=job.offer)
-            store.save(dataclasses.replace(trial, id=f"g{number}", offer=job.offer))
+    _others(["gpt-small"])
     found = run(max_trials=3)
     assert found.earlier == 0
     assert set(found.references) <= {"gpt-small"}
@@ -190,6 +187,11 @@ def test_an_engine_that_fails_makes_failed_tests(run: Run) -> None:
     assert found.best is None
     assert [test.status for test in found.tests] == ["failed"] * 3
     assert all(test.reason == "The machine went away." for test in found.tests)
+    assert [test.trial for test in run(max_trials=3).tests] == [t.trial for t in found.tests]
+    # the cause may be mended when somebody searches anew
+    anew = run(max_trials=1, seed=1)
+    assert anew.tests[0].offer == found.tests[0].offer
+    assert not anew.before
 
 
 class Garbage(Cloud):
@@ -227,3 +229,129 @@ def test_the_paths_of_a_study_are_its_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "there" / "s.toml").write_text('[candidates]\noffers = "offers.csv"\n')
     found = studies.read("there/s.toml", {"runner": "local", "command": [sys.executable]}, {})
     assert found.offers == "there/offers.csv"
+
+
+class Full(Cloud):
+    def submit(self, request: Request) -> Handle:
+        if "asked before" not in self.cancelled:
+            self.cancelled.add("asked before")
+            raise RefusedError("There is none left.", "no_capacity")
+        return super().submit(request)
+
+
+def test_a_machine_that_is_not_given_is_a_test_that_costs_nothing(run: Run) -> None:
+    found = run(Full, max_trials=3)
+    refused, *others = found.tests
+    assert (refused.status, refused.reason) == ("no_capacity", "There is none left.")
+    assert refused.dollars == 0.0
+    assert {test.status for test in others} <= {"ok", "out_of_memory"}
+    # it says nothing of the workload: another study may ask for it again
+    with open_store(None) as store:
+        for trial in store.trials(status="no_capacity"):
+            store.save(dataclasses.replace(trial, study=None))
+    assert not run(max_trials=1).before
+
+
+class Silent(Cloud):
+    def status(self, handle: Handle) -> State:
+        raise RunnerError("Nobody answers.")
+
+
+def test_an_engine_that_falls_silent_ends_the_test_and_not_the_search(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("underdog.verbs.carrying.HEARD", 0.0)
+    found = run(Silent, max_trials=2)
+    assert [(test.status, test.reason) for test in found.tests] == [
+        ("failed", "Nobody answers.")
+    ] * 2
+
+
+class Endless(Cloud):
+    made: ClassVar[list[Endless]] = []
+
+    def __init__(self, setup: Setup, looks: int = 0) -> None:
+        super().__init__(setup, looks)
+        self.made.append(self)
+
+    def status(self, handle: Handle) -> State:
+        return State(ended=handle in self.cancelled)
+
+
+def test_what_runs_beyond_the_deadline_is_ended_and_kept(run: Run) -> None:
+    found = run(Endless, test=0.1, deadline=1.0, max_trials=9)
+    assert found.ended == "deadline"
+    assert [(test.status, test.reason) for test in found.tests] == [
+        ("interrupted", "the deadline of the search came")
+    ]
+    assert found.best is not None  # what it measured so far counts
+
+
+class Faulty(Endless):
+    def status(self, handle: Handle) -> State:
+        raise ZeroDivisionError
+
+
+def test_no_machine_is_left_running_by_a_fault(run: Run) -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(Faulty, parallel=2)
+    engine = Faulty.made[-1]
+    assert engine.cancelled == set(engine.jobs)
+    assert len(engine.jobs) == 2
+
+
+class Remembering(Cloud):
+    """Knows the job ``left`` of a process before."""
+
+    def __init__(self, setup: Setup, looks: int = 0) -> None:
+        super().__init__(setup, looks)
+        job = Job(workload="resnet", candidate="", offer=_offer(BY_TYPE["m5.4xlarge"]))
+        self.jobs["left"] = (job, 0)
+
+
+def test_a_test_elsewhere_whose_process_was_killed_is_gone_on_with(run: Run) -> None:
+    first = run(max_trials=1)
+    gone = {"host": os.uname().nodename, "pid": 2**22 + 1, "boot_id": "an earlier one"}
+    with open_store(None) as store:
+        (ended,) = store.trials(workload="resnet")
+        offer = _offer(BY_TYPE["m5.4xlarge"])
+        left = dataclasses.replace(
+            ended, id="left", status="running", offer=offer, owner=gone, handle="left",
+            machine=Machine(), measurement=None,
+        )  # fmt: skip
+        store.save(left)
+    again = run(Remembering, max_trials=2)
+    assert [test.trial for test in again.tests] == [first.tests[0].trial, "left"]
+    assert again.tests[1].offer == "aws/m5.4xlarge"
+    assert again.tests[1].status == "ok"
+    with open_store(None) as store:
+        assert not store.trials(status="running")
+
+
+def test_without_prices_no_cost_is_told(run: Run, tmp_path: Path) -> None:
+    rows = ["provider,instance_type,vcpus", "aws,c5.large,2", "aws,c5.xlarge,4"]
+    (tmp_path / "offers.csv").write_text("\n".join(rows))
+    found = run(by="samples_per_second", max_trials=2)
+    assert (found.spent, found.unpriced) == (0.0, 2)
+    assert {test.dollars for test in found.tests} == {None}
+
+
+def test_other_workloads_and_their_weight_are_told_test_by_test(run: Run) -> None:
+    _others(["gpt-small", "tabular"])
+    found = run(max_trials=3)
+    assert set(found.references) == {"gpt-small", "tabular"}
+    assert found.references_at_first is not None
+    weights = [test.references for test in found.tests]
+    assert all(weight is not None and 0 <= weight <= 1 for weight in weights)
+    assert weights[-1] == pytest.approx(sum(found.references.values()))
+    again = run(max_trials=3)  # told the same after a stop
+    assert [test.references for test in again.tests] == pytest.approx(weights)
+
+
+def _others(workloads: list[str]) -> None:
+    with open_store(None) as store:
+        for workload in workloads:
+            for number, offer in enumerate(offers()):
+                job = Job(workload=workload, candidate="", offer=_offer(offer))
+                trial = measured(job, throughput(workload, offer), offer=job.offer)
+                store.save(dataclasses.replace(trial, id=f"{workload}{number}"))

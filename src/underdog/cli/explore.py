@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,8 +18,10 @@ from underdog.cli.common import (
     store_option,
 )
 
+EVERY = 30.0  # seconds between two lines on what runs, where they cannot be drawn anew
+
 if TYPE_CHECKING:
-    from underdog.core.exploration import Event, Exploration
+    from underdog.core.exploration import Event, Exploration, Why
 
 
 @click.command("explore", short_help="Find the best offer in few and cheap tests.")
@@ -77,7 +80,7 @@ def command(
     given = {name: value for name, value in options.items() if value is not None}
     found = studies.read(study, given, os.environ)
     if dry_run:
-        _print_plan(verb.plan(found, store), as_json)
+        _print_plan(*verb.plan(found, store), as_json)
         return 0
     said = _Talk(found.by)
     try:
@@ -93,45 +96,60 @@ def command(
     return 0 if result.best is not None else 1
 
 
-def _print_plan(plan: list[dict[str, Any]], as_json: bool) -> None:
+def _print_plan(plan: list[dict[str, Any]], ended: Why | None, as_json: bool) -> None:
     if as_json:
         print_json(plan)
         return
     from underdog.report.explore import plan_lines
 
-    for line in plan_lines(plan):
+    for line in plan_lines(plan, ended):
         click.echo(line)
 
 
 def _print_report(result: Exploration) -> None:
-    from underdog.report.explore import report
+    from underdog.report.explore import command_lines, report
     from underdog.report.ranking import NARROWEST
 
     screen = console()
     screen.width = max(screen.width, NARROWEST)
     screen.print(report(result, screen.width))
+    for line in command_lines(result):  # whole: what is wrapped cannot be pasted
+        click.echo(line)
 
 
 class _Talk:
-    """Lines on standard error; on a terminal a running test has one line that is drawn anew."""
+    """Lines on standard error; on a terminal what runs has one line that is drawn anew."""
 
     def __init__(self, utility: str) -> None:
         self._utility = utility
         self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._running: dict[int, str] = {}
         self._drawn = False
+        self._last = time.monotonic()
 
     def tell(self, event: Event) -> None:
         from underdog.core.exploration import Running
         from underdog.report.explore import line_of
 
         line = line_of(event, self._utility)
-        if not isinstance(event, Running):
-            self.end()
-            click.echo(line, err=True)
-        elif self._terminal:
+        if isinstance(event, Running):
+            self._running[event.number] = line
+            self._tell_running()
+            return
+        self._running.pop(event.number, None)
+        self.end()
+        self._last = time.monotonic()
+        click.echo(line, err=True)
+
+    def _tell_running(self) -> None:
+        together = "; ".join(self._running.values())
+        if self._terminal:
             width = console(stderr=True).width - 1
-            click.echo(f"\r\x1b[2K{line[:width]}", err=True, nl=False)
+            click.echo(f"\r\x1b[2K{together[:width]}", err=True, nl=False)
             self._drawn = True
+        elif time.monotonic() - self._last > EVERY:
+            click.echo(f"  {together}", err=True)
+            self._last = time.monotonic()
 
     def end(self) -> None:
         if self._drawn:

@@ -17,7 +17,7 @@ WHY: dict[Why, str] = {
     "trials": "the largest number of trials is reached",
     "budget": "no further test fits in the budget",
     "deadline": "no further test would end before the deadline",
-    "exhausted": "there is no candidate left to test",
+    "exhausted": "there is nothing left to test",
     "interrupted": "it was interrupted",
 }
 
@@ -57,8 +57,12 @@ class Ended:
         rate: samples per second; None where it gave none.
         utility: of the rate at this price, as the user gave it; None where it has no value.
         dollars: what it cost; saved, what stopping it early saved.
-        best: name of the best offer after this test, best_utility its utility.
-        spent: dollars of all tests so far.
+        best: name of the best offer after this test, best_utility its utility, best_knobs its
+            setting.
+        spent: dollars of all tests so far, those of unknown price left out.
+        missed: whether a limit of the whole job is missed at that rate.
+        references: how much the other workloads explain of all that was measured up to this test,
+            0 to 1; None where there are none.
     """
 
     number: int
@@ -74,6 +78,9 @@ class Ended:
     best: str | None
     best_utility: float | None
     spent: float
+    best_knobs: Mapping[str, str] = field(default_factory=dict)
+    missed: bool = False
+    references: float | None = None
 
 
 Event = Started | Running | Ended
@@ -87,11 +94,18 @@ class Exploration:
     measured, ``beliefs`` are about candidates that were not.
 
     Attributes:
-        earlier: trials of the workload from before this study that were used.
+        earlier: trials of the workload from before this study that were used; ``before`` says
+            what they showed, numbered 0.
+        spent: dollars of all tests, but for those ``unpriced``, whose price is unknown.
+        command: the command with the best knobs; empty where there is none.
         expected_loss, high_loss: of stopping now, as a share of the best value there may be: the
-            mean and the ninetieth percentile. 1 where nothing was measured.
-        references: weights of the other workloads, as far as they explain what was measured.
+            mean and the ninetieth percentile. 1 where nothing was measured. They are of the
+            candidates with the knobs that were tried: ``settings_left`` of ``settings`` were not
+            tried on the best one.
+        references: weights of the other workloads, as far as they explain what was measured;
+            ``references_at_first`` is their sum before any test.
         beliefs: of the most promising candidates that were not tested.
+        test_seconds: the longest time of one test.
         kept: whether the trials are in a store, so that the same command goes on from here.
     """
 
@@ -113,7 +127,14 @@ class Exploration:
     expected_loss: float
     high_loss: float
     stopping: str
+    command: Sequence[str] = ()
+    before: Sequence[Ended] = ()
+    unpriced: int = 0
+    settings: int = 1
+    settings_left: int = 0
     references: Mapping[str, float] = field(default_factory=dict)
+    references_at_first: float | None = None
     beliefs: Sequence[Mapping[str, Any]] = ()
+    test_seconds: float = 120.0
     decision: Decision | None = None
     kept: bool = True

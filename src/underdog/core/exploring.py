@@ -7,7 +7,9 @@ same next tests, so that an exploration that was cut short goes on where it stop
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,8 @@ from underdog.core import knobs
 from underdog.core.evidence import has_interval, pool
 from underdog.core.knobs import Tried
 from underdog.core.search import (
+    NINETY,
+    Beliefs,
     Candidates,
     Failure,
     FailureKind,
@@ -29,6 +33,8 @@ from underdog.core.search import (
     Suggestion,
     Utility,
 )
+from underdog.core.search_gain import worth
+from underdog.core.search_model import LARGEST_LOG
 from underdog.model import Estimate
 
 Floats = NDArray[np.float64]
@@ -141,6 +147,39 @@ class Explorer:
         rates[index] = rate
         return float(self.objective(rates, self.candidates.price_per_hour)[index])
 
+    def settings_left(self, index: int) -> int:
+        """How many settings of the knobs were not tried on a candidate."""
+        tried = {tuple(one.setting[knob] for knob in self.values) for one in self._tried(index)}
+        given = list(self.values.values())
+        return self.settings - sum(all(map(operator.contains, given, one)) for one in tried)
+
+    @property
+    def settings(self) -> int:
+        """How many settings of the knobs there are."""
+        return math.prod(len(given) for given in self.values.values())
+
+    def references(self) -> dict[str, float]:
+        """How much each other workload explains of what was measured; the sum is at most 1."""
+        return {k: float(v) for k, v in self.search.beliefs().reference_weights.items()}
+
+    def beliefs(self) -> Beliefs:
+        """What is believed of every candidate, with 95 % intervals, as measurements have them."""
+        held = self.search.beliefs()
+        price, middle = self.candidates.price_per_hour, np.log(held.throughput)
+        wider = _TWO_SIDED / NINETY
+        ends = [
+            np.clip(middle + (np.log(end) - middle) * wider, -LARGEST_LOG, LARGEST_LOG)
+            for end in (held.throughput_low, held.throughput_high)
+        ]
+        values = [worth(self.objective, end, price) for end in ends]
+        return dataclasses.replace(
+            held,
+            throughput_low=np.exp(ends[0]),
+            throughput_high=np.exp(ends[1]),
+            value_low=np.minimum(*values),
+            value_high=np.maximum(*values),
+        )
+
     def stopping(self) -> Stopping:
         """Whether another machine is worth a test."""
         return self.search.stop()
@@ -168,6 +207,7 @@ class Explorer:
             test = self._to_fit(busy, left) or self._to_tune(busy, left, closing)
             if test is None and not closing:
                 test = self._elsewhere(busy, left)
+            test = test or self._to_work(busy, left)
             if test is None:
                 break
             tests.append(test)
@@ -180,6 +220,17 @@ class Explorer:
             setting = knobs.to_fit(self.values, self._tried(index))
             if setting is not None and index not in busy and self._affordable(index, left):
                 return self._again(index, setting, "It ran out of memory: a smaller batch.")
+        return None
+
+    def _to_work(self, busy: set[int], left: float | None) -> Planned | None:
+        """Other knobs, the cheapest machine first, where nothing works and no machine is left."""
+        if any(self._best_rate(index) for index in self._attempts):
+            return None
+        dollars = np.nan_to_num(self.dollars, nan=math.inf)
+        for index in sorted(self._attempts, key=lambda i: (dollars[i], i)):
+            setting = knobs.to_work(self.values, self._tried(index))
+            if setting is not None and index not in busy and self._affordable(index, left):
+                return self._again(index, setting, "Nothing works yet: other knobs.")
         return None
 
     def _to_tune(self, busy: set[int], left: float | None, closing: bool) -> Planned | None:
@@ -210,7 +261,11 @@ class Explorer:
             return None
         one = found[0]
         setting = self._first_setting(one.index) if self.values else {}
-        return Planned(one.index, setting, one.reason, float(self.dollars[one.index]), one)
+        reason = one.reason
+        if len(self.candidates) == 1:
+            batch = knobs.batch_knob(self.values) is not None
+            reason = f"The only candidate{': the largest batch first' if batch else ''}."
+        return Planned(one.index, setting, reason, float(self.dollars[one.index]), one)
 
     def _affordable(self, index: int, left: float | None) -> bool:
         return left is None or bool(self.dollars[index] <= left)

@@ -89,6 +89,22 @@ def to_improve(
     return None
 
 
+def to_work(values: Values, tried: Sequence[Tried]) -> dict[str, str] | None:
+    """Another setting where none that was tried on a machine works, else None.
+
+    A setting may fail for its own reason, as a number format that the machine does not have. As
+    many are tried as there are places next to one setting.
+    """
+    if not tried or any(one.rate is not None for one in tried) or len(tried) > 2 * len(values):
+        return None
+    nearest = min(tried, key=lambda one: (one.status == OUT_OF_MEMORY, sorted(one.setting.items())))
+    for setting in neighbours(values, nearest.setting):
+        known = any(dict(one.setting) == setting for one in tried)
+        if not known and not _cannot_fit(values, setting, tried):
+            return setting
+    return None
+
+
 def neighbours(values: Values, setting: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Settings that differ in one knob: by one place for numbers, by any value for words."""
     for knob, given in values.items():

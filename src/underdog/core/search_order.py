@@ -10,7 +10,6 @@ import numpy as np
 from underdog.core.search_records import (
     Candidates,
     Flags,
-    Floats,
     Integers,
     Prediction,
     Reference,
@@ -78,11 +77,9 @@ class Order:
         """The user's prediction by name."""
         if prediction is None:
             return None
-        columns: list[Floats] = []
-        for values in (prediction.log_throughput, prediction.sd):
-            self._check("the prediction", len(values))
-            columns.append(np.asarray(values, dtype=float)[self.outside_of])
-        return Prediction(*columns)
+        logs = np.asarray(prediction.log_throughput, dtype=float)
+        self._check("the prediction", len(logs))
+        return Prediction(logs[self.outside_of])
 
     def _check(self, what: str, length: int) -> None:
         if length != self._count:

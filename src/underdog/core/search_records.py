@@ -114,11 +114,9 @@ class Prediction:
 
     Attributes:
         log_throughput: (n,), natural logarithm of 1/s; NaN where nothing is predicted.
-        sd: (n,), its standard deviation.
     """
 
     log_throughput: Floats
-    sd: Floats
 
 
 @dataclass(frozen=True, slots=True)

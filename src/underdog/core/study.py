@@ -120,7 +120,11 @@ def read_study(
     """
     problems: list[str] = []
     fields: dict[str, Any] = {}
-    for name, value in _tables(text, problems).items():
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Study(), [f"It is not TOML: {error}."]  # what it lacks nobody can tell
+    for name, value in tables.items():
         _read_table(name, value, fields, problems)
     for name, value in given.items():
         try:
@@ -129,14 +133,6 @@ def read_study(
             problems.append(f"--{name.replace('_', '-')}: {error}")
     study = Study(**fields)
     return study, problems + _whole(study, runners)
-
-
-def _tables(text: str, problems: list[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        problems.append(f"It is not TOML: {error}.")
-        return {}
 
 
 def _read_table(name: str, table: Any, fields: dict[str, Any], problems: list[str]) -> None:

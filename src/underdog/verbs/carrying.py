@@ -11,16 +11,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from underdog import runners
+from underdog.core.attempts import Attempt, Place
 from underdog.core.racing import Look
 from underdog.errors import RefusedError, UnderdogError
 from underdog.model import Machine, Software, Status, Trial
 from underdog.runners import Handle, Job, Runner, State
 from underdog.store import Store
 from underdog.store.owner import current_owner
+from underdog.verbs import attempts
 from underdog.verbs.measure import new_id, now, printable
 
 HEARD = 20.0  # seconds of failing looks at a job before its engine is taken for unreachable
@@ -58,9 +61,17 @@ class Carried:
     trial: Trial
     runner: Runner
     handle: Handle
+    store: Store | None = None
     since: float = field(default_factory=time.monotonic)
     state: State = field(default_factory=lambda: State(ended=False))
+    attempt: Attempt | None = None  # to get the machine, once it was got
+    cancelled: bool = False
     _silent_since: float | None = None
+
+    def cancel(self) -> None:
+        """Ask the job to end."""
+        self.cancelled = True
+        self.runner.cancel(self.handle)
 
     def look(self) -> Look | None:
         """Ask the runner once; ``state`` has the answer.
@@ -78,6 +89,9 @@ class Carried:
                 raise
         else:
             self._silent_since = None
+            if self.attempt is None and self.state.waiting is None and not self.state.ended:
+                waited = time.monotonic() - self.since
+                self.attempt = _attempted(self.trial, self.store, got=True, waited=waited)
         return self.state.look
 
 
@@ -89,7 +103,10 @@ def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carri
     try:
         handle = runner.submit(runner.render(job))
     except UnderdogError as error:
-        ended = failed(trial, error, time.monotonic() - began, started=False)
+        seconds = time.monotonic() - began
+        if isinstance(error, RefusedError):
+            _refused(trial, store, error, seconds)
+        ended = failed(trial, error, seconds, started=False)
         if store is not None:
             store.save(ended)
         return ended
@@ -97,21 +114,33 @@ def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carri
         trial = dataclasses.replace(trial, handle=handle)
     if store is not None and trial.handle is not None:
         store.save(trial)
-    return Carried(trial, runner, handle)
+    return Carried(trial, runner, handle, store)
 
 
 def collect(carried: Carried) -> Trial:
     """The trial of a job that has ended: what was measured there, under the record of here."""
     begun = carried.trial
+    trial = _collected(carried, begun)
+    if carried.attempt is not None and carried.store is not None:
+        held = time.monotonic() - carried.since - (carried.attempt.waited or 0.0)
+        spot = begun.offer is not None and begun.offer.purchase == "spot"
+        taken = spot and trial.status == "interrupted" and not carried.cancelled
+        ended = dataclasses.replace(carried.attempt, held=max(held, 0.0), interrupted=taken)
+        attempts.record(carried.store, ended)
+    return trial
+
+
+def _collected(carried: Carried, begun: Trial) -> Trial:
     try:
         path = carried.runner.collect(carried.handle)
         found = msgspec.json.decode(path.read_bytes(), type=Trial)
     except (UnderdogError, msgspec.MsgspecError, OSError) as error:
-        return failed(begun, error, time.monotonic() - carried.since)
-    price = begun.price if begun.price.per_hour else found.price
-    seconds = found.usage.get("elapsed_seconds")
-    if seconds is None:
         seconds = time.monotonic() - carried.since
+        if isinstance(error, RefusedError):
+            _refused(begun, carried.store, error, seconds)
+        return failed(begun, error, seconds)
+    price = begun.price if begun.price.per_hour else found.price
+    seconds = found.usage.get("elapsed_seconds") or time.monotonic() - carried.since
     return dataclasses.replace(
         found,
         id=begun.id,
@@ -153,8 +182,27 @@ def failed(begun: Trial, error: Exception, seconds: float, started: bool = True)
     )
 
 
-def again(trial: Trial, runner: Runner) -> Carried:
+def _refused(trial: Trial, store: Store | None, error: RefusedError, waited: float) -> None:
+    _attempted(trial, store, got=False, waited=waited, refusal=error.kind, words=error.message)
+
+
+def _attempted(trial: Trial, store: Store | None, **about: Any) -> Attempt | None:
+    """Keep what became of the attempt to get the machine of a trial."""
+    if store is None or trial.offer is None or runners.ends_with_us(trial.runner):
+        return None
+    attempt = Attempt(
+        place=Place.of(trial.offer),
+        at=datetime.fromisoformat(trial.started_at).timestamp(),
+        count=trial.offer.nodes,
+        trial=trial.id,
+        source=trial.runner,
+        **about,
+    )
+    return attempts.record(store, attempt)
+
+
+def again(trial: Trial, runner: Runner, store: Store | None = None) -> Carried:
     """A trial of an earlier process, found by its handle."""
     held = time.time() - datetime.fromisoformat(trial.started_at).timestamp()
     since = time.monotonic() - max(held, 0.0)
-    return Carried(trial, runner, trial.handle or "", since)
+    return Carried(trial, runner, trial.handle or "", store, since)

@@ -151,7 +151,7 @@ def _to_the_end(
             break
         tell(carried.state)
         if interrupts.count and deadline is None:
-            carried.runner.cancel(carried.handle)
+            carried.cancel()
             deadline = time.monotonic() + PATIENCE
         if deadline is not None and time.monotonic() > deadline:
             raise UnderdogError(
@@ -202,10 +202,10 @@ def recover(
             own.mkdir()
             try:
                 runner = runners.make(trial.runner, Setup(folder=own))
+                carried = carrying.again(trial, runner, opened)
                 if cancel:
-                    runner.cancel(trial.handle)
+                    carried.cancel()
                 name = trial.offer.id if trial.offer else trial.workload
-                carried = carrying.again(trial, runner)
                 trials.append(_to_the_end(carried, opened, interrupts, lambda s: tell(name, s)))  # noqa: B023
             except UnderdogError as error:
                 still_out.append((trial, str(error)))

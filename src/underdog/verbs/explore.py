@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from underdog import runners
-from underdog.core.exploration import Exploration
+from underdog.core.exploration import Exploration, Why
 from underdog.core.study import Study
 from underdog.errors import StoreError
 from underdog.model import Trial
@@ -65,13 +65,14 @@ def run(study: Study, url: str | None, tell: Tell) -> Exploration:
                 laid_out = studies.lay_out(study, now)
             _refuse_others(laid_out)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="underdog-")))
-        going = Exploring(laid_out, _runner(laid_out, folder), store, tell)
-        ended = going.go()
-        return going.result(ended)
+        return Exploring(laid_out, _runner(laid_out, folder), store, tell).go()
 
 
-def plan(study: Study, url: str | None) -> list[dict[str, Any]]:
-    """The first tests, as many as run at once, with what they would cost; nothing is run."""
+def plan(study: Study, url: str | None) -> tuple[list[dict[str, Any]], Why | None]:
+    """The next tests, as many as run at once, with what they would cost; nothing is run.
+
+    Where there is none, why.
+    """
     stored: list[Trial] = []
     if _kept(study, url):
         with open_store(url) as store:
@@ -79,8 +80,8 @@ def plan(study: Study, url: str | None) -> list[dict[str, Any]]:
     laid_out = studies.lay_out(study, stored)
     with tempfile.TemporaryDirectory(prefix="underdog-") as folder:
         going = Exploring(laid_out, _runner(laid_out, Path(folder)), None, lambda event: None)
-        tests = going.explorer.next(study.parallel, (), going.dollars_left())
-        return [
+        tests, ended = going.next()
+        planned = [
             {
                 "offer": laid_out.names[test.index],
                 "knobs": test.setting,
@@ -91,6 +92,7 @@ def plan(study: Study, url: str | None) -> list[dict[str, Any]]:
             }
             for test in tests
         ]
+    return planned, ended
 
 
 def _kept(study: Study, url: str | None) -> bool:
@@ -99,7 +101,8 @@ def _kept(study: Study, url: str | None) -> bool:
 
 def _refuse_others(laid_out: Field) -> None:
     for trial in laid_out.trials:
-        if trial.study == laid_out.id and trial.status == "running":
+        flies = trial.study == laid_out.id and trial.status == "running"
+        if flies and trial not in laid_out.in_flight():
             host = trial.owner.get("host", "another host")
             raise StoreError(
                 f"The study '{laid_out.id}' is being explored already, by process "

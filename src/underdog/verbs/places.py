@@ -15,6 +15,7 @@ from underdog.errors import UsageError, did_you_mean
 from underdog.model import Offer
 
 ANY_CLOUD = "skypilot"  # the runner that gets at an offer of the catalog with nothing more said
+TARGETS = "docs/reference/targets.md has the keys of each runner."
 _SHOWN = 8
 
 
@@ -61,6 +62,28 @@ def targets(row: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {k: v for k, v in row.items() if k in names and isinstance(v, Mapping)}
 
 
+def reached(runner: str, entries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Which offers of a file have a table of the runner, checked whole.
+
+    Args:
+        entries: of each offer what stands beyond our columns.
+
+    Raises:
+        UsageError: some of the tables have faults; all are told.
+    """
+    found = [i for i, entry in enumerate(entries) if runner in targets(entry)]
+    problems = []
+    for i in found:
+        fault = runners.check_target(runner, targets(entries[i])[runner])
+        if fault is not None:
+            problems.append(f"  {entries[i].get('offer') or f'offer {i + 1}'}: {fault}")
+    if problems:
+        raise UsageError(
+            "\n".join([f"These offers cannot be reached by {runner}:", *problems]), TARGETS
+        )
+    return found
+
+
 def check(place: str, runner: str, target: Mapping[str, Any]) -> None:
     """Raise what is wrong with a target.
 
@@ -71,7 +94,7 @@ def check(place: str, runner: str, target: Mapping[str, Any]) -> None:
     if problem is not None:
         raise UsageError(
             f"'{place}' cannot be reached by {runner}: {problem}.",
-            "docs/reference/targets.md has the keys of each runner.",
+            TARGETS,
         )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from underdog.core.candidates import reachable
-from underdog.core.problems import Problems, raise_if_any
+from underdog.core.problems import Problems
 from underdog.core.trials_file import Key, Repeats, build_trial, parse_trials, suspects
 from underdog.core.trials_offers import Known, parse_offers
-from underdog.errors import UsageError, did_you_mean
+from underdog.errors import TrialsError, UsageError, did_you_mean
 from underdog.model import Caveat, Machine, Software, Trial
 from underdog.runners import Job
 from underdog.store.table_file import read_rows
@@ -57,7 +57,7 @@ def read_recorded(trials: Path, offers: Path | None, workload: str | None) -> Re
         described = list(reversed(first.values()))
     known = parse_offers(described, offer_problems, trials.name)
     found = parse_trials(rows, problems, known)
-    raise_if_any(offer_problems, problems)
+    _refuse(offer_problems, problems)
     groups = {str(row["workload"]).strip(): str(row.get("group") or "") for _, row in rows}
     name = _named(workload, {key.workload for key in found})
     by_workload: dict[str, dict[str, float | None]] = {}
@@ -80,6 +80,14 @@ def read_recorded(trials: Path, offers: Path | None, workload: str | None) -> Re
         },
         trial=_lookup(name, found, known, trials.name),
     )
+
+
+def _refuse(*files: Problems) -> None:
+    """Raise the faults of the first file that has any: those of the next may follow from them."""
+    for problems in files:
+        if problems.count:
+            text = problems.text_of_all().replace("cannot be imported", "cannot be replayed")
+            raise TrialsError(text, "docs/reference/trials-format.md says what the files hold.")
 
 
 def _named(given: str | None, there: set[str]) -> str:
@@ -117,7 +125,9 @@ def _lookup(
             return _nothing(job, known[job.candidate], source)
         key = max(keys, key=lambda one: _rate(mine[one]) or 0.0)
         of_it = (known[key.offer], doubts.get(key.offer))
-        return dataclasses.replace(build_trial(key, mine[key], *of_it, source), runner="replay")
+        made = build_trial(key, mine[key], *of_it, source)
+        usage = {**made.usage, "elapsed_seconds": job.seconds}
+        return dataclasses.replace(made, runner="replay", usage=usage)
 
     return trial
 
@@ -136,4 +146,5 @@ def _nothing(job: Job, known: Known, source: str) -> Trial:
         machine=known.machine or Machine(),
         software=Software(),
         source=source,
+        usage={"elapsed_seconds": job.seconds},
     )

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from underdog import runners
 from underdog.catalog import archive, offers_file
 from underdog.catalog.snapshot import Snapshot
 from underdog.core import candidates as offered
-from underdog.core import origin
-from underdog.core.choosing import COST_COLUMNS, Choice, Request
-from underdog.core.evidence import Shape, gather, shape_of
+from underdog.core.choosing import Choice, Request
+from underdog.core.evidence import Shape, shape_of
 from underdog.core.ledger import OFFER_ID
 from underdog.core.search import Candidates, Prediction, Reference
 from underdog.core.study import Study, read_study
 from underdog.errors import UnderdogError, UsageError
-from underdog.measuring.command import check_knobs, workload_name
+from underdog.measuring.command import check_knobs, filled, workload_name
 from underdog.measuring.launch import check_command
-from underdog.measuring.machine import describe
-from underdog.measuring.nvml import Nvml
-from underdog.model import Offer, Software, Trial
-from underdog.verbs import choose
-from underdog.verbs.measure import offer_of
+from underdog.model import Offer, Trial
+from underdog.store.owner import death
+from underdog.verbs import choose, places
+from underdog.verbs.here import this_machine
 from underdog.verbs.recorded import Recorded, read_recorded
+from underdog.verbs.references import rates_of_others, references_of
 
-_TWO_SIDED = 1.96  # standard deviations between a mean and the end of its 95 % interval
-_HERE = "local"  # the runner of this machine
+HERE = "local"  # the runner of this machine
+EXAMPLE = """Write one, such as this study.toml:
+
+  [workload]
+  command = ["python", "train.py", "--batch-size", "{batch}"]
+
+  [knobs]
+  batch = [8, 16, 32]
+
+  [utility]
+  by = "samples_per_second"
+
+and run it: underdog explore study.toml
+Recorded trials need none: underdog explore --runner replay --trials trials.csv --workload NAME"""
+PRICE_UNKNOWN = "price unknown"  # the constraint that rules an offer out for it
 
 
 def read(
@@ -60,6 +71,8 @@ def read(
         except ValueError as error:
             raise UsageError(f"The study '{path}' is not UTF-8: {error}.") from None
     study, problems = read_study(text, given, runners.names())
+    if path is None and study.runner == HERE and not study.command and study.trials is None:
+        raise UsageError("There is no study to explore.", EXAMPLE)
     if study.offers is not None and "offers" not in given:
         study = replace(study, offers=str(folder / study.offers))
     if study.trials is not None and "trials" not in given:
@@ -84,7 +97,7 @@ def _outside(study: Study, environment: Mapping[str, str]) -> list[str]:
     checks: list[Any] = []
     if study.command:
         checks.append(lambda: check_knobs(study.command, study.knobs))
-    if study.command and study.runner == _HERE:
+    if study.command and study.runner == HERE:
         checks.append(lambda: check_command(study.command, environment))
     for check in checks:
         try:
@@ -92,6 +105,13 @@ def _outside(study: Study, environment: Mapping[str, str]) -> list[str]:
         except UnderdogError as error:
             problems.append(str(error).replace("\n", " "))
     return problems
+
+
+def command_with(study: Study, setting: Mapping[str, str]) -> tuple[str, ...]:
+    """The command of a study with a setting of its knobs filled in."""
+    if not study.knobs:
+        return study.command
+    return tuple(filled(word, setting) for word in study.command)
 
 
 @dataclass(frozen=True)
@@ -126,7 +146,9 @@ class Field:
     @cached_property
     def candidates(self) -> Candidates:
         """As the search takes them."""
-        numbers, texts = offered.facts_of(self.rows, self.more)
+        # how to get at a machine is no fact of it
+        more = [{k: v for k, v in row.items() if not isinstance(v, Mapping)} for row in self.more]
+        numbers, texts = offered.facts_of(self.rows, more)
         price = np.array([row.get("price_per_hour") for row in self.rows], dtype=float)
         return Candidates(list(self.names), price, numbers, texts)
 
@@ -147,6 +169,22 @@ class Field:
         by_name, by_shape = self._places
         named = by_name.get(trial.knobs.get("offer", ""))
         return by_shape.get(shape_of(trial)) if named is None else named
+
+    def in_flight(self) -> list[Trial]:
+        """Trials of this study on other machines whose process is gone: theirs to go on with."""
+        return [
+            trial
+            for trial in self.trials
+            if trial.study == self.id
+            and trial.status == "running"
+            and trial.handle is not None
+            and death(trial.owner) is not None
+        ]
+
+    def target(self, index: int) -> Mapping[str, Any]:
+        """How the runner gets at a candidate, by the user's file; empty where that says nothing."""
+        said = self.more[index].get(self.study.runner) if self.more else None
+        return said if isinstance(said, Mapping) else {}
 
     def ambiguous(self, index: int) -> bool:
         """Whether other candidates are machines of the same kind."""
@@ -169,19 +207,25 @@ def lay_out(study: Study, stored: Sequence[Trial]) -> Field:
         offers = None if study.offers is None else Path(study.offers)
         recorded = read_recorded(Path(study.trials), offers, study.workload)
     workload = recorded.workload if recorded else study.workload or ""
-    catalog, more = _catalog(study)
+    request = _request(study)
     contents = {n: _hash(v) for n in ("offers", "trials") if (v := getattr(study, n)) is not None}
     id = replace(study, workload=workload).id(contents)
     mine = [trial for trial in stored if trial.workload == workload]
-    request = _request(study)
     # what this study itself found out must not change what it searches when it goes on
     earlier = [trial for trial in mine if trial.study != id]
-    choice = choose.answer(catalog, workload, earlier, request).choice
     kept: list[int] = []
-    if study.runner == _HERE:
-        rows, names = _this_machine(study, choice)
+    prediction = None
+    more = _more(study)
+    tables = places.reached(study.runner, more)
+    if study.runner == HERE and not tables:
+        catalog, more = this_machine(study, request), []
+        rows = catalog.table.select()
+        names = [offered.as_offer(row).id for row in rows]
     else:
-        kept, rows, names = _candidates(study, choice, more, recorded)
+        catalog = _catalog(study)
+        choice = choose.answer(catalog, workload, earlier, request).choice
+        kept, rows, names = _candidates(study, choice, more, recorded, tables)
+        prediction = _prediction(choice, kept)
     laid_out = Field(
         study=replace(study, workload=workload),
         id=id,
@@ -193,20 +237,29 @@ def lay_out(study: Study, stored: Sequence[Trial]) -> Field:
         more=[more[row] for row in kept if row < len(more)],
         trials=mine,
         references=(),
-        prediction=_prediction(choice, kept) if kept else None,
+        prediction=prediction,
         recorded=recorded,
     )
-    rates = recorded.others if recorded else _rates_of_others(laid_out, stored)
-    return replace(laid_out, references=_references(laid_out, rates))
+    rates = recorded.others if recorded else rates_of_others(laid_out, stored)
+    return replace(laid_out, references=references_of(laid_out, rates))
 
 
-def _catalog(study: Study) -> tuple[Snapshot, list[dict[str, Any]]]:
-    """The offers to search among, and what a file of the user's says of them beyond our columns."""
-    described = study.trials if study.runner == "replay" and study.offers is None else study.offers
+def _described(study: Study) -> str | None:
+    """The file that says what the offers are; None: the catalog does."""
+    return study.trials if study.runner == "replay" and study.offers is None else study.offers
+
+
+def _catalog(study: Study) -> Snapshot:
+    described = _described(study)
     if described is None:
-        return archive.load(), []
-    own = study.offers is None
-    return offers_file.load(described, own), offers_file.other_columns(described, own)
+        return archive.load()
+    return offers_file.load(described, study.offers is None)
+
+
+def _more(study: Study) -> list[dict[str, Any]]:
+    """Of each offer what the user's file says beyond our columns; empty for the catalog."""
+    described = _described(study)
+    return [] if described is None else offers_file.other_columns(described, study.offers is None)
 
 
 def _request(study: Study) -> Request:
@@ -229,13 +282,22 @@ def _hash(path: str) -> str:
 
 
 def _candidates(
-    study: Study, choice: Choice, more: Sequence[Mapping[str, Any]], recorded: Recorded | None
+    study: Study,
+    choice: Choice,
+    more: Sequence[Mapping[str, Any]],
+    recorded: Recorded | None,
+    tables: Collection[int],
 ) -> tuple[list[int], list[dict[str, Any]], list[str]]:
-    """Rows of the table, the offers, and their names: what nothing rules out."""
+    """Rows of the table, the offers, and their names: what nothing rules out.
+
+    Args:
+        tables: rows that say how the runner gets at them; where there are any, no other is meant.
+    """
     found = choice.table.run(
         f"SELECT c.row, provider, instance_type, nodes, price_per_hour, {OFFER_ID} FROM candidates "
         "AS c WHERE c.row IN (SELECT row FROM scored WHERE excluded IS NULL) ORDER BY c.row"
     ).fetchall()
+    found = [line for line in found if not tables or line[0] in tables]
     named = {row: str(more[row].get("offer") or id) if more else id for row, *_, id in found}
     if recorded is not None:
         kept = [row for row in named if named[row] in recorded.candidates]
@@ -248,13 +310,26 @@ def _candidates(
         price = {row: price for row, *_, price, _ in found}
         kept = sorted(sorted(kept, key=lambda r: price[r] or float("inf"))[: study.limit])
     if not kept:
-        reasons = [f"{x['offers']:,} are out by {x['cause']}" for x in choice.funnel()]
-        raise UsageError(
-            "There is no candidate to test.", "\n".join(reasons) or "The offers are empty."
-        )
+        raise _no_candidate(study, choice)
     rows = _rows(choice, kept)
     names = _distinct([named[row] for row in kept])
     return kept, rows, names
+
+
+def _no_candidate(study: Study, choice: Choice) -> UsageError:
+    """Why nothing can be tested, and what to do about the most frequent reason."""
+    causes = [(line["cause"], line["offers"]) for line in choice.funnel()]
+    out = "\n".join(
+        f"  {count:,} offer{'s are' if count > 1 else ' is'} out: {cause}"
+        for cause, count in causes
+    )
+    remedy = "Loosen what rules them out, or name other offers: --offers FILE."
+    if causes and causes[0][0] == PRICE_UNKNOWN:
+        remedy = (
+            f"'{study.by}' needs a price. Search by what needs none, --by samples_per_second; or "
+            "name a file that has it, --offers FILE, with the columns offer and price_per_hour."
+        )
+    return UsageError(f"There is no candidate to test.\n{out}", remedy)
 
 
 def _facts(more: Sequence[Mapping[str, Any]], row: int) -> tuple[str, ...]:
@@ -285,98 +360,9 @@ def _rows(choice: Choice, kept: Sequence[int]) -> list[dict[str, Any]]:
 def _prediction(choice: Choice, kept: Sequence[int]) -> Prediction | None:
     """What the roofline makes of the earlier trials."""
     found = choice.table.run(
-        "SELECT s.row, r.rate, r.rate_low, r.rate_high FROM scored AS s "
-        "JOIN rates AS r USING (shape, machines) WHERE r.source = 'predicted'"
+        "SELECT s.row, r.rate FROM scored AS s JOIN rates AS r USING (shape, machines) "
+        "WHERE r.source = 'predicted'"
     ).fetchall()
-    by_row = {row: ends for row, *ends in found}
-    ends = np.array([by_row.get(row, [np.nan] * 3) for row in kept], dtype=float)
-    if not np.isfinite(ends).all(axis=1).any():
-        return None
-    rate, low, high = np.log(ends.T)
-    return Prediction(rate, (high - low) / 2 / _TWO_SIDED)
-
-
-def _rates_of_others(
-    laid_out: Field, stored: Sequence[Trial]
-) -> dict[str, dict[str, float | None]]:
-    """What other workloads of the store did on the candidates: samples per second, None: failed."""
-    by_workload: dict[str, list[Trial]] = {}
-    for trial in stored:
-        if trial.workload != laid_out.workload and laid_out.index_of(trial) is not None:
-            by_workload.setdefault(trial.workload, []).append(trial)
-    found: dict[str, dict[str, float | None]] = {}
-    for workload, trials in by_workload.items():
-        rates = found.setdefault(workload, {})
-        for evidence in gather(trials):
-            tried = next(t for t in trials if shape_of(t) == evidence.shape)
-            index = laid_out.index_of(tried)
-            if index is not None:
-                estimate = evidence.estimate
-                rates[laid_out.names[index]] = None if estimate is None else estimate.value
-    return found
-
-
-def _references(
-    laid_out: Field, rates: Mapping[str, Mapping[str, float | None]]
-) -> list[Reference]:
-    made = []
-    for workload, by_name in rates.items():
-        given = [by_name.get(name) for name in laid_out.names]
-        throughput: NDArray[np.float64] = np.array(given, dtype=float)
-        failed = np.array(
-            [name in by_name and by_name[name] is None for name in laid_out.names], dtype=bool
-        )
-        if failed.any() or np.isfinite(throughput).any():
-            made.append(Reference(workload, throughput, failed))
-    return made
-
-
-def _this_machine(study: Study, choice: Choice) -> tuple[list[dict[str, Any]], list[str]]:
-    """The offer that this machine is, by the user's file, else by what it tells of itself.
-
-    Raises:
-        UsageError: it is none of the user's offers, or its price is unknown and needed.
-    """
-    nvml = Nvml()
-    machine = describe(nvml)
-    nvml.close()
-    offer, price = offer_of(machine, study.price)
-    begun = Trial(
-        id="",
-        workload="",
-        status="running",
-        offer=offer,
-        price=price,
-        machine=machine,
-        software=Software(),
-    )
-    row: dict[str, Any] = origin.row_of(begun, choose.accelerator_columns)
-    if study.offers is not None:
-        row = _listed(study, choice, shape_of(begun))
-        if study.price is not None:
-            row |= {"price_per_hour": study.price, "price_unknown_reason": None}
-    if row.get("price_per_hour") is None and choice.request.utility.uses(*COST_COLUMNS):
-        raise UsageError(
-            f"The price of this machine is unknown, and '{study.by}' needs it.",
-            "Give it as [runner] price, or search --by samples_per_second.",
-        )
-    return [row], [offered.as_offer(row).id]
-
-
-def _listed(study: Study, choice: Choice, shape: Shape) -> dict[str, Any]:
-    """The user's offer that is this machine: the only one of the file, or that of its type."""
-    found = choice.table.run("SELECT * EXCLUDE (row) FROM candidates ORDER BY row")
-    names = [part[0] for part in found.description or ()]
-    rows = [dict(zip(names, values, strict=True)) for values in found.fetchall()]
-    mine = [
-        row
-        for row in rows
-        if (row["provider"], row["instance_type"], int(row["nodes"])) == tuple(shape)
-    ]
-    if not mine and len(rows) > 1:
-        raise UsageError(
-            f"None of the {len(rows):,} offers of '{study.offers}' is this machine, "
-            f"{shape.provider}/{shape.instance_type}.",
-            "Name it there by that provider and instance type, or let it stand there alone.",
-        )
-    return (mine or rows)[0]
+    by_row = dict(found)
+    rates = np.array([by_row.get(row, np.nan) for row in kept], dtype=float)
+    return Prediction(np.log(rates)) if np.isfinite(rates).any() else None
