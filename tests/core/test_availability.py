@@ -5,11 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from underdog.core.availability import HALF_LIFE, Attempt, Place, availability, plan
+from underdog.core.attempts import Attempt, Place
+from underdog.core.availability import (
+    FIRST_RATE,
+    HALF_LIFE,
+    Records,
+    Told,
+    availability,
+    gamma_ends,
+    plan,
+)
 
 NOW = 1_800_000_000.0
 
@@ -89,6 +99,10 @@ def test_the_wait_follows_what_was_waited() -> None:
 def test_every_answer_is_a_probability_with_its_interval(got: int, refused: int, w: float) -> None:
     found = availability(place(), attempts(place(), got=got, refused=refused, waited=w), NOW)
     assert 0 <= found.chance.low <= found.chance.value <= found.chance.high <= 1
+    if found.wait is None:
+        assert got == 0  # nobody ever waited
+        assert refused == 0 or w == 0
+        return
     assert 0 < found.wait.low <= found.wait.value <= found.wait.high < math.inf
 
 
@@ -115,3 +129,66 @@ def test_an_attempt_that_cannot_be_is_refused() -> None:
     for at, waited in ((math.nan, 0.0), (0.0, -1.0), (0.0, math.inf)):
         with pytest.raises(ValueError, match="none"):
             Attempt(place=place(), at=at, got=True, waited=waited)
+
+
+@pytest.mark.parametrize("shape", [1.05, 2.0, 4.0, 20.0])
+def test_the_ends_of_a_gamma_distribution(shape: float) -> None:
+    logs = np.linspace(-14, 6, 100_001)
+    mass = np.cumsum(np.exp(shape * logs - np.exp(logs)))
+    exact = np.exp(np.interp([0.025, 0.975], mass / mass[-1], logs)) / shape
+    low, high = gamma_ends(shape)
+    assert low == pytest.approx(exact[0], abs=0.02)
+    assert high == pytest.approx(exact[1], rel=0.02)
+
+
+def test_refusals_that_are_not_of_supply_do_not_count() -> None:
+    short = Attempt(place=place(), at=NOW, got=False, refusal="quota", waited=1.0)
+    assert not Records([short], NOW).at(place()).known
+    gone = Attempt(place=place(), at=NOW, got=False, refusal="no_capacity", waited=1.0)
+    assert Records([gone], NOW).at(place()).chance.value < 0.5
+
+
+def test_more_machines_are_never_easier_to_get() -> None:
+    seen = [
+        Attempt(place=place(), at=NOW, got=False, count=count, waited=60.0) for count in (1, 4, 8)
+    ]
+    seen += attempts(place(), got=3, refused=0)
+    one, four, eight = (Records(seen, NOW, (), n).at(place()) for n in (1, 4, 8))
+    assert one.chance.value > four.chance.value > eight.chance.value
+    assert one.wait is not None
+    assert eight.wait is not None
+    assert one.wait.value < eight.wait.value
+
+
+@given(st.integers(0, 30), st.floats(0.1, 500))
+def test_interruptions_lie_between_the_prior_and_what_was_seen(events: int, hours: float) -> None:
+    seen = [
+        Attempt(place=place(), at=NOW, got=True, held=hours * 3600, interrupted=i < events)
+        for i in range(30)
+    ]
+    found = Records(seen, NOW).at(place()).interruptions
+    rates = sorted((events / (30 * hours), FIRST_RATE))
+    assert rates[0] * (1 - 1e-9) <= found.value <= rates[1] * (1 + 1e-9)
+    assert found.low <= found.value <= found.high
+    assert found.n == events
+
+
+def test_what_is_told_of_a_zone_holds_for_it_and_for_a_region_that_leaves_it_open() -> None:
+    told = [
+        Told(place=place(zone="a"), chance=0.9, interruptions=0.01),
+        Told(place=place(zone="b"), chance=0.1, offered=False),
+    ]
+    known = Records([], NOW, told)
+    a, b, c, anywhere = (known.at(place(zone=zone)) for zone in ("a", "b", "c", ""))
+    assert (a.chance.value, a.origin) == (pytest.approx(0.9), "told")
+    assert (b.offered, a.offered, c.offered, anywhere.offered) == (False, None, None, None)
+    assert c.chance.value == 0.5
+    assert not c.known
+    assert anywhere.chance.value == pytest.approx(0.9)
+    everywhere = Records([], NOW, [Told(place=place(), wait=120.0)])
+    found = everywhere.at(place(zone="z")).wait
+    assert found is not None
+    assert found.value == pytest.approx(120.0)
+    for wrong in ({"chance": 2.0}, {"wait": 0.0}, {"interruptions": math.inf}):
+        with pytest.raises(ValueError):
+            Told(place=place(), **wrong)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
 from underdog.model import Decision, Trial
 from underdog.store import Record, Store, open_store
@@ -55,6 +56,11 @@ class Broken:
             kept = [replace(r, usage={"cpu": 0}) if isinstance(r, Trial) else r for r in kept]
         return self.store.save_all(kept)
 
+    def attempts(self, **filters: Any) -> list[Attempt]:
+        if self.flaw == "any type":
+            filters.pop("instance_type", None)
+        return self.store.attempts(**filters)
+
     def trials(self, **filters: Any) -> list[Trial]:
         if self.flaw == "ignores the limit":
             filters.pop("limit", None)
@@ -66,7 +72,15 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    "flaw", ["one by one", "forgets commands", "zero for NaN", "ignores the limit", "newest first"]
+    "flaw",
+    [
+        "one by one",
+        "forgets commands",
+        "zero for NaN",
+        "ignores the limit",
+        "newest first",
+        "any type",
+    ],
 )
 def test_the_suite_finds_a_broken_store(flaw: str, tmp_path: Path) -> None:
     path = str(tmp_path / "store.sqlite3")

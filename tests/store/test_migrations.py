@@ -111,8 +111,8 @@ def test_opening_is_quick(tmp_path: Path) -> None:
     seconds(tmp_path / "warm")
     made = min(seconds(tmp_path / f"{number}.sqlite3") for number in range(5))
     opened = min(seconds(tmp_path / "0.sqlite3") for _ in range(5))
-    assert made < 0.03, f"{made * 1e3:.1f} ms"
-    assert opened < 0.01, f"{opened * 1e3:.1f} ms"
+    assert made < 0.1, f"{made * 1e3:.1f} ms"
+    assert opened < 0.03, f"{opened * 1e3:.1f} ms"
 
 
 def test_a_server_that_is_away_is_told() -> None:

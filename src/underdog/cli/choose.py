@@ -22,6 +22,8 @@ from underdog.cli.common import (
     one_format,
     store_option,
 )
+from underdog.cli.service_options import needs_option, service_options
+from underdog.cli.supply_options import supply_options
 from underdog.errors import UsageError
 
 if TYPE_CHECKING:
@@ -109,6 +111,9 @@ class Names(click.ParamType):  # type: ignore[type-arg]
     help="Software stacks that the workload can run on, as cuda,neuron.  [default: what its "
     "framework reaches without changes to the script]",
 )
+@needs_option
+@service_options
+@supply_options
 @click.option("--offers", metavar="FILE", help="Choose among these offers, not the catalog.")
 @as_of_option
 @click.option("--all-regions", is_flag=True, help="List every region of a machine.")

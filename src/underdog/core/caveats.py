@@ -55,6 +55,8 @@ REMEDIES: dict[str, str] = {
     "'for batch in underdog.track(loader):'.",
     "single_repeat": "Measure it at least three times, better five.",
     "warmup_repeat": "Nothing needs to be done; leave a warm-up run out of the file.",
+    "machine_left": "Take it down with the engine's own command, and see in the provider's console "
+    "that it is gone.",
 }
 
 

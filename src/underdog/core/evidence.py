@@ -16,7 +16,7 @@ from typing import NamedTuple
 from underdog.core.compare import SINGLE
 from underdog.core.interval import student_point
 from underdog.core.problems import LARGEST, SMALLEST
-from underdog.model import Estimate, Trial
+from underdog.model import Estimate, Machine, Trial
 
 POOLED = 10
 UNUSED = "accelerator_unused"
@@ -52,7 +52,11 @@ def shape_of(trial: Trial) -> Shape:
     """The shape that a trial ran on; a machine without an instance type is its own."""
     if trial.offer is not None:
         return Shape(trial.offer.provider, trial.offer.instance_type, trial.offer.nodes)
-    machine = trial.machine
+    return shape_of_machine(trial.machine)
+
+
+def shape_of_machine(machine: Machine) -> Shape:
+    """The shape of a machine that no offer names."""
     if machine.provider and machine.instance_type:
         return Shape(machine.provider, machine.instance_type, 1)
     return Shape("local", machine.instance_type or machine.hostname or "this machine", 1)

@@ -20,6 +20,11 @@ OFFER_ID = (
     "concat_ws(':', purchase, term))"
 )
 
+_ON_SPOT = (
+    "CASE WHEN c.purchase = 'spot' AND s.excluded IS NULL AND s.u IS NOT NULL THEN "
+    "printf('; on spot %.0f%% of the paid time is progress', 100 * s.useful) ELSE '' END"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Winner:
@@ -156,4 +161,4 @@ def _reason(constraints: Sequence[Constraint], utility: Utility, winner: Winner 
     cases.append(f"WHEN doubtful THEN 'not tested; predicted ' || {figures} || {doubts} || {note}")
     cases.append(f"WHEN source = 'predicted' THEN 'not tested; predicted ' || {figures} || {note}")
     nothing = text("not tested, and not predicted: too little is known of its hardware")
-    return f"CASE {' '.join(cases)} ELSE {nothing} || {note} END"
+    return f"CASE {' '.join(cases)} ELSE {nothing} || {note} END || {_ON_SPOT}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Kind = Literal[
@@ -106,7 +107,12 @@ _RULES: tuple[tuple[Kind, str], ...] = (
         r"unavailable|timed? ?out|connection (reset|refused|aborted)|temporar|\b50[0234]\b",
     ),
 )
-_COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _RULES)
+
+
+@cache  # on use: who only reads records does not classify
+def _compiled() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    return tuple((kind, re.compile(pattern)) for kind, pattern in _RULES)
+
 
 # Service Quotas of EC2: families, on demand and spot; the code is what a request for more names.
 _AWS_QUOTAS = (
@@ -151,7 +157,7 @@ def classify(
         spot: whether it was asked for as spot.
     """
     lower = " ".join(words.lower().split())[:20_000]
-    found_kinds = (kind for kind, pattern in _COMPILED if pattern.search(lower))
+    found_kinds = (kind for kind, pattern in _compiled() if pattern.search(lower))
     kind: Kind = next(found_kinds, "unknown")
     if kind != "quota":
         return Refusal(kind, NEXT[kind])

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from underdog.core import supply
 from underdog.core.constraints import Constraint, doubtful
 from underdog.core.metrics import METRICS, metrics_sql
+from underdog.core.supply import Supply
 from underdog.core.utility import Utility
 
 ENDS = ("rate", "rate_low", "rate_high")
@@ -20,34 +22,46 @@ ENDS = ("rate", "rate_low", "rate_high")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every offer."""
+    """What is asked of every offer of the view ``joined``."""
 
     utility: Utility
     constraints: Sequence[Constraint]
-    samples: float | None = None
     deadline_hours: float | None = None
     budget: float | None = None
 
 
-def joined(samples: float | None) -> str:
-    """Offers with the throughput of their shape; ``price`` is of all nodes together."""
+def joined(samples: float | None, known: Supply | None = None, offers: str = "candidates") -> str:
+    """Offers with the throughput of their shape, and what waiting and interruptions make of it.
+
+    ``price`` is of all nodes together; ``core.supply`` names the other columns. ``offers`` is the
+    table or view that they stand in.
+    """
+    known = known or Supply()
     job = "CAST(NULL AS DOUBLE)" if samples is None else f"CAST({samples!r} AS DOUBLE)"
-    return (
+    return supply.expected(
         "SELECT o.*, r.shape, r.machines, r.rate, r.rate_low, r.rate_high, r.source, "
         "o.price_per_hour * r.machines AS price, "
         "nullif(coalesce(r.measured_power_w, o.accelerator_power_w * o.accelerator_count) "
         "* r.machines, 0) AS power_w, "
-        f"{job} AS samples_to_train "
-        "FROM candidates AS o JOIN rates AS r "
+        f"{job} AS samples_to_train, {supply.columns(known)} "
+        f"FROM {offers} AS o JOIN rates AS r "
         "ON o.provider = r.provider AND o.instance_type = r.instance_type "
-        "AND o.nodes = r.base_nodes"
+        f"AND o.nodes = r.base_nodes{supply.joins(known)}",
+        known,
     )
 
 
 def with_metrics(source: str, end: str) -> str:
     """``source``, a table or a query, and every metric at one end of the throughput's interval."""
     table = source if source.isidentifier() else f"({source})"
-    return f"SELECT *, {metrics_sql(end, 'price')} FROM {table}"
+    suffix = end.removeprefix("rate")
+    # the slow end is the dear one
+    price = {"": "price", "_low": "price_high", "_high": "price_low"}[suffix]
+    expected = {
+        "samples_per_paid_second": f"paid_rate{suffix}",
+        "waiting_hours": f"waiting{suffix}",
+    }
+    return f"SELECT *, {metrics_sql(end, price, expected=expected)} FROM {table}"
 
 
 def scored(question: Question) -> str:
@@ -59,7 +73,7 @@ def scored(question: Question) -> str:
     if question.budget is not None:
         limits["dollars"] = "dollars_to_train"
         doubts.append(doubtful("dollars", question.budget))
-    query, metrics = joined(question.samples), ", ".join(f'"{name}"' for name in METRICS)
+    query, metrics = "joined", ", ".join(f'"{name}"' for name in METRICS)
     for end in ENDS:
         kept = ", ".join(
             f"{sql} AS {name}_{end}"
@@ -73,7 +87,7 @@ def scored(question: Question) -> str:
     out = f"CASE {cases} END" if cases else "NULL"
     return (
         "SELECT row, shape, machines, concat_ws(':', purchase, term) AS purchase, source, price, "
-        "coalesce(zone, region) AS place, "
+        "coalesce(zone, region) AS place, useful, "
         "u_rate AS u, least(u_rate_low, u_rate_high) AS u_low, "
         "greatest(u_rate_low, u_rate_high) AS u_high, u_rate_high AS u_fastest, "
         f"{' OR '.join(doubts)} AS doubtful, "

@@ -14,13 +14,14 @@ from rich.text import Text
 
 from underdog.core.metrics import METRICS
 from underdog.model import Decision
-from underdog.report import ranking
+from underdog.report import ranking, services, supply
 from underdog.report.measurement import shown
 from underdog.report.ranking import MEASURED, PREDICTED, machine_name
 
 _JOB_METRICS = ("hours_to_train", "dollars_to_train")
 _CAUSES = {
     ("untested", "predicted"): "untested, predicted",
+    ("untested", "untested"): "untested",
     ("untested", "measured"): "untested, unknown utility",
     ("untested", "not predicted"): "untested, too little known to predict",
     ("beaten", "measured"): "beaten by a measurement",
@@ -66,20 +67,29 @@ def decision_report(
     parts: list[RenderableType] = [headline(decision)]
     if decision.ranking:
         parts += [Text(""), ranking_table(decision, width), _legend(decision)]
+    if len(decision.fallback) > 1:
+        parts += [Text(""), supply.fallback(decision.fallback)]
     if decision.test_next:
         parts += [Text(""), _test_next(decision)]
+    if decision.services:
+        parts += [Text(""), services.compared(decision.services, number)]
     parts += [Text(""), _funnel(decision)]
     if decision.caveats:
-        parts.append(Text(""))
-        parts += [
-            Text(f"! {caveat.message} {caveat.remedy}", style="yellow")
-            for caveat in decision.caveats[:5]
-        ]
-        more = len(decision.caveats) - 5
-        if more > 0:
-            parts.append(Text(f"! and {more} more caveats in --json", style="yellow"))
+        parts += [Text(""), *caveat_lines(decision)]
     parts += [Text(""), _footing(decision, explained)]
     return Group(*parts)
+
+
+def caveat_lines(decision: Decision) -> list[Text]:
+    """The first caveats, and how many more there are."""
+    lines = [
+        Text(f"! {caveat.message} {caveat.remedy}", style="yellow")
+        for caveat in decision.caveats[:5]
+    ]
+    more = len(decision.caveats) - 5
+    if more > 0:
+        lines.append(Text(f"! and {more} more caveats in --json", style="yellow"))
+    return lines
 
 
 def harmless(value: Any) -> Any:
@@ -184,7 +194,10 @@ def _unit(decision: Decision) -> str:
 
 
 def _legend(decision: Decision) -> Text:
-    parts = [f"{MEASURED} measured", f"{PREDICTED} predicted (~)", "(95 % interval)"]
+    parts = [f"{MEASURED} measured"]
+    if any(e["source"] != "measured" for e in decision.ranking):
+        parts.append(f"{PREDICTED} predicted (~)")
+    parts.append("(95 % interval)")
     if any(e["pareto"] for e in decision.ranking):
         parts.append("◆ nothing is both faster and cheaper")
     if any(e["offer"].get("caveats") for e in decision.ranking):

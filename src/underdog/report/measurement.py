@@ -88,7 +88,8 @@ def machine_text(trial: Trial) -> str:
         words.append(f"{len(machine.accelerators)} × {machine.accelerators[0].name}")
     if machine.memory_gib:
         words.append(f"{machine.memory_gib:.0f} GiB")
-    return ", ".join(words) or machine.hostname or "this machine"
+    offered = trial.offer.id if trial.offer else None  # all that is known of one never reached
+    return ", ".join(words) or machine.hostname or offered or "this machine"
 
 
 def rate_lines(measurement: Measurement) -> Text:

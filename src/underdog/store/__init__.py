@@ -11,17 +11,38 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from underdog import config, plugins
+from underdog.core.attempts import Attempt
 from underdog.errors import StoreError, did_you_mean
 from underdog.model import Decision, Trial
 
-Record = Trial | Decision
+Record = Trial | Decision | Attempt
 
 BUILT_IN = ("postgresql", "sqlite")
 _ALIASES = {"postgres": "postgresql"}
 
 
-class Store(Protocol):
-    """Trials and decisions, kept. Every method raises StoreError where it cannot do its work."""
+class Attempts(Protocol):
+    """What a store keeps of the attempts to get machines."""
+
+    def attempts(
+        self,
+        *,
+        provider: str | None = None,
+        instance_type: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+    ) -> list[Attempt]:
+        """The attempts that match all that is given, in the order in which they were first saved.
+
+        ``since`` is in seconds since 1970; ``limit`` keeps the last ones.
+        """
+
+
+class Store(Attempts, Protocol):
+    """Trials, decisions and attempts, kept.
+
+    Every method raises StoreError where it cannot do its work.
+    """
 
     def save(self, *records: Record) -> None:
         """Insert the records, or replace those of the same id, all or none.

@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
 from underdog.model import Decision, Trial
 
-_T = TypeVar("_T", Trial, Decision)
+_T = TypeVar("_T", Trial, Decision, Attempt)
 
 _MARK = "\uffff"  # Unicode keeps this one free for a program's own use
 _TO_ESCAPE = re.compile("[\ud800-\udfff\uffff]")
@@ -37,7 +38,7 @@ class _UnstorableError(Exception):
         self.path: list[str] = []
 
 
-def encode(record: Trial | Decision) -> str:
+def encode(record: Trial | Decision | Attempt) -> str:
     """The record as JSON. Fields that are None by default and None now are left out.
 
     Raises:

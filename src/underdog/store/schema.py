@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-HEAD = "0001"  # the newest file of migrations/versions
+HEAD = "0002"  # the newest file of migrations/versions
 
 metadata = sa.MetaData()
 
@@ -39,6 +39,21 @@ decisions = sa.Table(
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("workload", sa.Text, nullable=False, index=True),
     sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("saved_at", sa.Float, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),
+)
+
+attempts = sa.Table(
+    "underdog_attempts",
+    metadata,
+    sa.Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("provider", sa.Text, nullable=False, index=True),
+    sa.Column("region", sa.Text, nullable=False),
+    sa.Column("zone", sa.Text, nullable=False),
+    sa.Column("instance_type", sa.Text, nullable=False, index=True),
+    sa.Column("purchase", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False, index=True),  # Unix time at which it was asked
     sa.Column("saved_at", sa.Float, nullable=False),
     sa.Column("document", sa.Text, nullable=False),
 )

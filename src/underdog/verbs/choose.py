@@ -13,20 +13,22 @@ from underdog.catalog import archive, offers_file, quality
 from underdog.catalog import facts as known_facts
 from underdog.catalog.hardware import fact_columns
 from underdog.catalog.snapshot import Snapshot
-from underdog.core import choosing, origin, shapes, story
+from underdog.core import choosing, footing, origin, remarks, story
 from underdog.core.choosing import Choice, Request
 from underdog.core.columns import BY_NAME
-from underdog.core.evidence import Evidence, Shape, gather, has_interval
+from underdog.core.evidence import Evidence, Shape, gather
 from underdog.core.expression import parse
-from underdog.core.metrics import METRICS
+from underdog.core.fallback import fallback
 from underdog.core.problems import LARGEST, SMALLEST
+from underdog.core.supply import Supply
 from underdog.core.table import Table
 from underdog.core.transfer_evidence import Carried, carried
-from underdog.core.utility import Utility, parse_utility
+from underdog.core.utility import parse_utility
 from underdog.errors import UsageError, did_you_mean
-from underdog.model import Caveat, Decision, Trial
+from underdog.model import Decision, Trial
 from underdog.store import Store, open_store
 from underdog.units import parse_duration
+from underdog.verbs import comparing, needs, supplying
 
 PURCHASES = ("on-demand", "spot", "reserved")
 # prices of a catalog move within weeks, and so do drivers and frameworks
@@ -37,8 +39,8 @@ REFERENCES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Options:
-    """What ``choose`` is asked.
+class Options(comparing.Further):
+    """What ``choose`` is asked; ``comparing.Further`` has the rest.
 
     Args:
         workload: its name; without it the most recently measured one.
@@ -129,17 +131,31 @@ def choose(workload: str | None = None, **options: Any) -> Decision:
 
 def decide(options: Options) -> Answer:
     """Like ``choose``; the ledger is made only when it is asked for."""
-    request = _request(options)
+    request, services = request_of(options), comparing.question(options, options.samples)
     with open_store(options.store) as store:
         name, trials = _trials(store, options.workload)
         catalog = _catalog(options)
         _check_stacks(catalog.table, request.stacks or ())
         others = store.trials(status="ok", limit=REFERENCES)
-        found = answer(catalog, name, trials, request, others)
+        known = supplying.supply(options, store, trials, others)
+        found = answer(catalog, name, trials, request, others, known)
+        kept = footing.rests_on(_asked(options), found.decision, trials)
+        layers = comparing.compared(found.choice, services)
+        found.decision = replace(found.decision, rests_on=kept, services=layers)
         if options.save:
             # the ledger is made anew from the trials and the snapshot: a store keeps its counts
             store.save(found.decision)
     return found
+
+
+def _asked(options: Options) -> dict[str, Any]:
+    """The question as it can be asked again, from any folder."""
+    files = {
+        name: str(Path(file).absolute())
+        for name in ("offers", "availability", "apis")
+        if (file := getattr(options, name)) is not None
+    }
+    return {**footing.asked(options), **files}
 
 
 def answer(
@@ -148,17 +164,19 @@ def answer(
     trials: Sequence[Trial],
     request: Request,
     others: Sequence[Trial] = (),
+    known: Supply | None = None,
 ) -> Answer:
     """The decision that these trials of a workload lead to among these offers.
 
     Args:
         others: trials of other workloads, which tell how machines compare.
+        known: of getting machines and keeping them.
 
     Raises:
         ExpressionError: the utility or the condition has no value for some candidate.
     """
     evidence = gather(trials)
-    choice = _choice(catalog.table, evidence, request, carried(evidence, others))
+    choice = _choice(catalog.table, evidence, request, carried(evidence, others), known)
     decision = _decision(choice, workload, trials)
     decision = replace(decision, snapshot=catalog.hash, snapshot_date=catalog.date)
     return Answer(decision, choice)
@@ -172,8 +190,8 @@ def _catalog(options: Options) -> Snapshot:
     return offers_file.load(options.offers)
 
 
-def _request(options: Options) -> Request:
-    """Check every option; the expensive parts come after.
+def request_of(options: Options) -> Request:
+    """The question, every option checked; the expensive parts come after.
 
     Raises:
         UsageError: all that is wrong, together.
@@ -200,8 +218,7 @@ def _request(options: Options) -> Request:
                 problems.append(f"--{name} needs --samples: how many samples the whole job has.")
     if problems:
         raise UsageError("\n".join(problems))
-    deadline = options.deadline
-    seconds = parse_duration(deadline) if isinstance(deadline, str) else deadline
+    seconds = parse_duration(d) if isinstance(d := options.deadline, str) else d
     if seconds is not None and not 0 < seconds < float("inf"):
         raise UsageError(f"--deadline must be positive, not {seconds}.")
     utility = parse_utility(
@@ -221,6 +238,7 @@ def _request(options: Options) -> Request:
         stacks=tuple(options.software) if options.software else None,
         all_regions=options.all_regions,
         limit=options.limit,
+        **needs.asked(options.needs),
     )
 
 
@@ -265,21 +283,27 @@ def _choice(
     evidence: Sequence[Evidence],
     request: Request,
     told: Mapping[Shape, Carried],
+    known: Supply | None,
 ) -> Choice:
     """Choose among the catalog's offers and the measured machines that it does not list."""
+    unlisted = not_listed(table, evidence)
+    extra = [row for row in unlisted.values() if row["price_per_hour"] is not None]
+    return choosing.choose(table, evidence, request, extra, unlisted, told, known=known)
+
+
+def not_listed(table: Table, evidence: Sequence[Evidence]) -> dict[Shape, Mapping[str, Any]]:
+    """The measured machines that are no offer of the table, as dicts of offer columns."""
     listed = {
         Shape(provider, kind, int(nodes))
         for provider, kind, nodes in table.run(
             "SELECT DISTINCT provider, instance_type, nodes FROM offers"
         ).fetchall()
     }
-    unlisted: dict[Shape, Mapping[str, Any]] = {
+    return {
         found.shape: origin.row_of(_priced(found.trials), accelerator_columns)
         for found in evidence
         if found.trials and found.shape not in listed
     }
-    extra = [row for row in unlisted.values() if row["price_per_hour"] is not None]
-    return choosing.choose(table, evidence, request, extra, unlisted, told)
 
 
 def _priced(trials: Sequence[Trial]) -> Trial:
@@ -311,73 +335,22 @@ def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decisio
         better=utility.first.better,
         constraints=[f"{c.name}: {c.met}" for c in choice.constraints],
         trials=[trial.id for trial in trials],
-        assumptions=_assumptions(choice, utility),
+        assumptions=[
+            *remarks.assumptions(choice),
+            *supplying.assumptions(choice.supply, ranking),
+        ],
         candidates=sum(line["offers"] for line in funnel),
         ranking=ranking,
         test_next=choice.test_next(),
-        caveats=[*_caveats(choice), *quality.doubts(entry["offer"] for entry in ranking)],
+        caveats=[
+            *(*remarks.caveats(choice), *needs.caveats(choice, trials, ranking)),
+            *supplying.caveats(choice.supply, ranking),
+            *quality.doubts(entry["offer"] for entry in ranking),
+        ],
         best_measured=choice.winner.name if choice.winner else None,
         funnel=funnel,
+        fallback=fallback(choice),
         expires_at=(now + timedelta(days=VALID_DAYS_SPOT if spot else VALID_DAYS)).isoformat(
             timespec="seconds"
         ),
     )
-
-
-def _assumptions(choice: Choice, utility: Utility) -> list[str]:
-    request = choice.request
-    made = [
-        "What was measured on an instance type holds for it in every region and however it is "
-        "bought.",
-        "Predictions count one accelerator of a machine; their 95 % intervals hold what more of "
-        "them may do.",
-    ]
-    made += [
-        f"Of '{term.expression.text}', {term.better} is better."
-        for term in utility.terms
-        if term.expression.text.lower() not in METRICS
-    ]
-    if max(request.machines) > 1:
-        made.append(
-            "Several machines on one job scale linearly at best (the upper end) and with an "
-            f"efficiency of {shapes.LEAST_EFFICIENCY:.0%} at least (the lower end); the value is "
-            "the middle."
-        )
-    if any(
-        not has_interval(trial.measurement.samples_per_second)
-        for found in choice.evidence
-        for trial in found.trials
-        if trial.measurement and trial.measurement.samples_per_second
-    ):
-        made.append("A single throughput that came without an interval is taken as ±5 %.")
-    if utility.uses("samples_per_kwh", "kg_co2e"):
-        made.append(
-            "Where no power was measured, the accelerators draw their limit and the host nothing."
-        )
-    return made
-
-
-def _caveats(choice: Choice) -> list[Caveat]:
-    found = []
-    if choice.faster_is_worse():
-        found.append(
-            Caveat(
-                code="faster_is_worse",
-                message=f"By '{choice.request.utility.text}' the same machine would score worse "
-                "if it were faster.",
-                remedy="Add --minimize if less of it is better.",
-            )
-        )
-    for evidence in choice.evidence:
-        name = evidence.shape.instance_type
-        if evidence.estimate is None and evidence.faults:
-            message = f"A trial on {name} does not count: {evidence.faults[-1]}."
-            found.append(Caveat(code="trial_does_not_count", message=message, remedy="Repeat it."))
-        elif evidence.estimate is not None and evidence.shape not in choice.shapes.names:
-            message = (
-                f"{name} was measured at {evidence.estimate.value:.4g} samples/s, but its price is "
-                "unknown, so it is no offer here."
-            )
-            remedy = "Give its price to the measurement: underdog measure --price."
-            found.append(Caveat(code="price_unknown", message=message, remedy=remedy))
-    return found
