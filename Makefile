@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo
+JOBS   ?= 2
 # The Python that trains: the user's own where it has PyTorch, else the one set up here.
 TRAINER = $(shell $(PYTHON) -c "import torch" 2>/dev/null && echo $(PYTHON) || echo $(BIN)/python)
 
@@ -23,10 +24,10 @@ demo: $(VENV)/.base
 	@echo "The decision, as data: $(DEMO)/decision.json"
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
 fast: $(VENV)/.dev
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -11,6 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# how long an example takes says more of what else the machine does than of what is tested
+slow = [HealthCheck.too_slow]
+settings.register_profile("underdog", deadline=None, suppress_health_check=slow)
+settings.load_profile("underdog")
 
 # A suite that is started in the background may have inherited "ignore Ctrl-C", and so would all
 # that it starts; the tests that send one expect a terminal's behaviour.
@@ -20,6 +26,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _data = tempfile.mkdtemp(prefix="underdog-tests-")
 atexit.register(shutil.rmtree, _data, ignore_errors=True)
 os.environ["XDG_DATA_HOME"] = _data
+
+
+# What starts a server of its own, or an engine: its tests share one, so they stay in one process
+# where the suite runs in several.
+SHARING = (
+    "tests/catalog/test_aws_fetch.py",
+    "tests/runners/ray_jobs",
+    "tests/runners/skypilot",
+    "tests/runners/slurm",
+    "tests/runners/ssh",
+    "tests/store",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        path = item.path.relative_to(config.rootpath).as_posix()
+        for group in SHARING:
+            if path.startswith(group):
+                item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

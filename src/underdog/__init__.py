@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from underdog.verbs.measure import measure
     from underdog.verbs.offers import offers
     from underdog.verbs.trials import import_trials, trials
+    from underdog.verbs.watch import watch
 
 # public name -> the module that holds it
 _PUBLIC = {
@@ -32,6 +33,7 @@ _PUBLIC = {
     "refresh": "underdog.verbs.catalog",
     "track": "underdog.probe.tracking",
     "trials": "underdog.verbs.trials",
+    "watch": "underdog.verbs.watch",
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "refresh",
     "track",
     "trials",
+    "watch",
 ]
 
 

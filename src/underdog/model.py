@@ -132,6 +132,7 @@ class Measurement:
     warmup_steps: int = 0
     warmup_seconds: float = 0.0
     pauses: dict[str, float] = field(default_factory=dict)  # seconds by kind
+    pause_counts: dict[str, int] = field(default_factory=dict)  # how many of each kind
     seconds: float = 0.0  # from the first step observed to the last
 
 
@@ -264,3 +265,6 @@ class Decision:
     best_measured: str | None = None  # the offer that leads among the measured
     funnel: list[dict[str, Any]] = field(default_factory=list)  # the ledger, counted
     expires_at: str = ""  # ISO 8601; prices and software have moved by then
+    rests_on: dict[str, Any] = field(default_factory=dict)  # what was asked, tests, software, days
+    services: dict[str, Any] = field(default_factory=dict)  # layers of service for a volume
+    fallback: list[dict[str, Any]] = field(default_factory=list)  # what to ask for, in this order

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from underdog.core.metrics import METRICS, metric_columns, metrics_sql
+from underdog.core.metrics import METRICS, NOTHING_IN_THE_WAY, metric_columns, metrics_sql
 
 POSITIVE = st.floats(1e-6, 1e9)
 KNOWN = {
@@ -23,11 +23,18 @@ KNOWN = {
     "dollars_to_train": 20.0,
     "samples_per_kwh": 1_200_000.0,
     "kg_co2e": 1.5,
+    "useful_share": 1.0,
 }
 
 
 def at(rate: object, price: object, power: object = 300.0) -> tuple[object, object]:
-    m = SimpleNamespace(samples_per_second=rate, samples_to_train=3.6e6, power_w=power)
+    m = SimpleNamespace(
+        samples_per_second=rate,
+        samples_per_paid_second=rate,
+        samples_to_train=3.6e6,
+        power_w=power,
+        **NOTHING_IN_THE_WAY,
+    )
     return m, SimpleNamespace(price_per_hour=price, kg_co2e_per_kwh=0.5)
 
 
@@ -57,6 +64,8 @@ def test_numbers_arrays_and_queries_agree(rate: float, price: float) -> None:
 @given(POSITIVE, POSITIVE, st.floats(1.01, 100))
 def test_each_metric_improves_with_speed(rate: float, price: float, factor: float) -> None:
     for metric in METRICS.values():
+        if metric.name == "useful_share":  # of keeping a machine, not of its speed
+            continue
         slow, fast = metric.formula(*at(rate, price)), metric.formula(*at(rate * factor, price))
         assert (fast > slow) == (metric.better == "higher"), metric.name
 
@@ -74,7 +83,7 @@ def test_unknown_stays_unknown() -> None:
     found = (
         duckdb.connect().execute(f"SELECT {metrics_sql('rate', 'price')} FROM ({row})").fetchone()
     )
-    assert found == (1.0, None, None, None, None, None, None)
+    assert found == (1.0, None, None, None, None, None, None, 1.0)
 
 
 def test_every_metric_has_a_unit_and_a_meaning() -> None:

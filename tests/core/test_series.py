@@ -54,6 +54,10 @@ def test_pauses_that_overlap_count_once_and_fall_to_their_steps() -> None:
     series = make([1.0, 2.0, 3.0], pauses=pauses)
     assert series.pause_seconds() == pytest.approx([0.5, 0.7, 0.0])
     assert series.pause_seconds(["checkpoint"]) == pytest.approx([0.0, 0.5, 0.0])
+    counts = [series.pause_count(kind) for kind in ("evaluation", "checkpoint", "compile")]
+    assert counts == [1, 1, 0]
+    ranks = (("checkpoint", 1.2, 1.7), ("checkpoint", 1.3, 1.8), ("checkpoint", 2.2, 2.3))
+    assert make([1.0, 2.0, 3.0], pauses=ranks).pause_count("checkpoint") == 2
 
 
 def test_ranks_sum_samples_and_the_last_one_ends_the_step() -> None:

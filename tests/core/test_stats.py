@@ -105,6 +105,7 @@ def test_everything_is_counted() -> None:
     assert result.warmup_seconds == pytest.approx(5)
     assert result.seconds == pytest.approx(14.97)
     assert result.pauses == pytest.approx({"evaluation": 0.05})
+    assert result.pause_counts == {"evaluation": 1}
     assert rate_of(result).value == pytest.approx(320)
     assert rate_of(result).n == 99
     assert result.samples_per_second_with_pauses == pytest.approx(99 * 32 / 9.95)

@@ -13,8 +13,11 @@ COMMANDS = {
     "explore": "Find the best offer in few and cheap tests.",
     "run": "Run a workload to its end on another machine.",
     "check": "Fail where a workload has become slower or dearer.",
+    "watch": "Say whether the stored decisions still stand.",
     "offers": "List the offers of the catalog.",
     "catalog": "Refresh, check and compare the offers.",
+    "support": "List what reaches which accelerator.",
+    "attempts": "List, add and import attempts to get machines.",
     "trials": "List, show, import, export and recover trials.",
 }
 

@@ -77,7 +77,7 @@ def refresh(providers: tuple[str, ...], dry_run: bool, as_json: bool, **given: A
     if dry_run:
         _print_plan(verb.plan(providers, **given), as_json)
         return 0
-    with _Progress() as progress:
+    with Progress() as progress:
         found = verb.refresh(providers, **given, progress=progress.tell)
     if as_json:
         print_json(
@@ -172,14 +172,14 @@ def list_(as_json: bool) -> None:
     console().print(report.snapshots(found, verb.pick().hash))
 
 
-class _Progress:
+class Progress:
     """Progress on stderr: one line that changes on a terminal, a line now and then elsewhere."""
 
     def __init__(self) -> None:
         self._last, self._what = 0.0, ""
         self._status: Any = None
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         screen = console(stderr=True)
         if screen.is_terminal:
             self._status = screen.status("Starting")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from underdog.core.columns import BY_NAME
-from underdog.core.metrics import METRICS, metrics_sql
+from underdog.core.metrics import METRICS, NOTHING_IN_THE_WAY, metrics_sql
 from underdog.core.table import Table
 from underdog.core.utility import Utility
 
@@ -116,7 +116,11 @@ class Objective:
     def _metric(self, name: str, rate: Floats, price: Floats, at: NDArray[np.int64]) -> Floats:
         samples = np.nan if self._job.samples is None else self._job.samples
         measured = SimpleNamespace(
-            samples_per_second=rate, samples_to_train=samples, power_w=self._power[at]
+            samples_per_second=rate,
+            samples_per_paid_second=rate,
+            samples_to_train=samples,
+            power_w=self._power[at],
+            **NOTHING_IN_THE_WAY,
         )
         offer = SimpleNamespace(price_per_hour=price, kg_co2e_per_kwh=self._grid[at])
         return np.asarray(METRICS[name].formula(measured, offer) + 0 * rate, dtype=float)

@@ -134,7 +134,7 @@ def judge(before: Reading, after: Reading, drop: float) -> Change:
         ratio=Estimate(value=ratio, low=low, high=high, n=min(a.n, b.n)),
         speed=speed,
         price=price,
-        software=_moved(before.software, after.software),
+        software=moved(before.software, after.software),
     )
 
 
@@ -143,7 +143,8 @@ def _log_half(rate: Estimate, runs: int) -> float:
     return math.hypot(own, SINGLE) if runs == 1 else own
 
 
-def _moved(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str, str]]:
+def moved(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """What is named otherwise, old and new; 'none' where it is not named."""
     names = sorted(before.keys() | after.keys())
     pairs = {name: (before.get(name, "none"), after.get(name, "none")) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -60,6 +60,7 @@ class Throughput:
     warmup_steps: int = 0
     warmup_seconds: float = 0.0
     pauses: dict[str, float] = field(default_factory=dict)
+    pause_counts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
     settled: bool = False
@@ -80,6 +81,7 @@ class Throughput:
             warmup_steps=self.warmup_steps,
             warmup_seconds=self.warmup_seconds,
             pauses=self.pauses,
+            pause_counts=self.pause_counts,
             seconds=self.seconds,
         )
 
@@ -122,7 +124,8 @@ def throughput(series: Series) -> Throughput:
         ranks=series.ranks,
         warmup_steps=warmup.steps + lost,
         warmup_seconds=float(clean.seconds[: warmup.steps].sum()),
-        pauses=_pauses(clean),
+        pauses=(pauses := _pauses(clean)),
+        pause_counts={kind: clean.pause_count(kind) for kind in pauses},
         seconds=float(clean.end[-1] - clean.start[0]),
         phases=_phase_shares(kept, steady),
         settled=warmup.settled,

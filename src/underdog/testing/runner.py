@@ -2,7 +2,8 @@
 
 ``check_runner(make, job)`` raises AssertionError at the first broken promise; a test of one's own
 may run the checks of ``RunnerChecks`` one by one. The job is carried several times, so let it be
-a short one.
+a short one. Of a runner whose jobs end with the process that submitted them (its module says
+``ENDS_WITH_US = True``) it is not asked that another runner finds them.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from underdog.runners import Handle, Job, Runner, State
 AT_ONCE = 5.0  # seconds within which a method answers that must not wait for the job
 LONGEST = 600.0  # seconds within which a job ends
 LOOK = 0.05
+LASTING = "check_another_runner_finds_the_job_by_its_handle"
 
 _T = TypeVar("_T")
 
 
-def check_runner(make: Callable[[], Runner], job: Job) -> None:
-    """Run all checks; ``make`` gives a runner of its own at every call.
+def check_runner(make: Callable[[], Runner], job: Job, ends_with_us: bool = False) -> None:
+    """Run all checks; ``make`` gives a runner of its own, with an empty folder, at every call.
 
     Raises:
         AssertionError: the runner breaks a promise; the message says which.
     """
-    for name in RunnerChecks.names():
+    for name in RunnerChecks.names(ends_with_us):
         getattr(RunnerChecks(make, job), name)()
 
 
@@ -37,12 +39,13 @@ class RunnerChecks:
     """The promises of a runner, one method for each."""
 
     def __init__(self, make: Callable[[], Runner], job: Job) -> None:
-        self.runner, self.job = make(), job
+        self.make, self.runner, self.job = make, make(), job
 
     @classmethod
-    def names(cls) -> list[str]:
-        """The names of all checks."""
-        return [name for name in vars(cls) if name.startswith("check_")]
+    def names(cls, ends_with_us: bool = False) -> list[str]:
+        """The names of all checks, of a runner whose jobs end with us or outlive us."""
+        found = [name for name in vars(cls) if name.startswith("check_")]
+        return [name for name in found if not (ends_with_us and name == LASTING)]
 
     def check_rendering_is_pure(self) -> None:
         once, again = self.runner.render(self.job), self.runner.render(self.job)
@@ -77,6 +80,17 @@ class RunnerChecks:
         self.runner.cancel(handle)
         self._trial(handle)
         assert self._state(handle).ended, "a job that had ended runs again"
+
+    def check_another_runner_finds_the_job_by_its_handle(self) -> None:
+        first, handle = self.runner, self._submitted()
+        self.runner = self.make()  # from here on it is one that has submitted nothing
+        self._until(lambda state: state.ended or state.look is not None, handle)
+        self._at_once(lambda: self.runner.cancel(handle), "cancel")
+        self._until_ended(handle)
+        trial = self._trial(handle)
+        self.runner = first
+        assert self._state(handle).ended, "the one that submitted it holds that it still runs"
+        assert self._trial(handle) == trial, "two runners bring back different trials"
 
     def _submitted(self) -> Handle:
         request = self.runner.render(self.job)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from underdog.core.attempts import Attempt, Place
 from underdog.errors import StoreError
 from underdog.model import (
     Accelerator,
@@ -104,6 +106,35 @@ class StoreChecks:
             assert store.trials(workload=self.workload.upper()) == [], "names are case-sensitive"
             assert store.decisions(id=decision.id) == [decision]
             assert store.decisions(workload="absent") == []
+
+    def check_attempts(self) -> None:
+        started = time.time()
+        place = Place(
+            provider=self.workload, region="r", zone="", instance_type="x.large", purchase="spot"
+        )
+        first = Attempt(id=f"{self.workload} 1", place=place, at=started - 100, got=True, waited=3)
+        other = dataclasses.replace(
+            first,
+            id=f"{self.workload} 2",
+            place=dataclasses.replace(place, instance_type="y.large"),
+            at=started,
+            got=False,
+            refusal="quota",
+            words="half of a pair \udcff",
+        )
+        done = dataclasses.replace(first, held=60.0, interrupted=True)
+        with self.open() as store:
+            store.save(first, other)
+            store.save(done)
+        mine = self.workload
+        with self.open() as store:
+            assert store.attempts(provider=mine) == [done, other], (
+                "the new one stands in the old's place"
+            )
+            assert store.attempts(provider=mine, instance_type="y.large") == [other]
+            assert store.attempts(provider=mine, since=started - 50) == [other]
+            assert store.attempts(provider=mine, limit=1) == [other], "the last ones"
+            assert {one.id for one in store.attempts()} >= {done.id, other.id}
 
     def check_any_text(self) -> None:
         for number, text in enumerate(ODD_TEXTS):
