@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from underdog import runners
+from underdog.errors import RunnerError
 from underdog.model import Estimate, Machine, Measurement, Offer, Price, Software, Trial
 from underdog.runners import Job, Runner, Setup
 from underdog.runners.replay import Replay
@@ -55,11 +56,11 @@ def made(name: str, folder: Path) -> Runner:
 
 
 def test_the_replay_keeps_every_promise(tmp_path: Path) -> None:
-    check_runner(lambda: made("replay", tmp_path), job(tmp_path))
+    check_runner(lambda: made("replay", tmp_path), job(tmp_path), ends_with_us=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RunnerChecks.names())
+@pytest.mark.parametrize("name", RunnerChecks.names(ends_with_us=True))
 def test_this_machine_keeps(name: str, tmp_path: Path) -> None:
     getattr(RunnerChecks(lambda: made("local", tmp_path), job(tmp_path)), name)()
 
@@ -112,5 +113,35 @@ def test_the_suite_finds(flaw: str, tmp_path: Path) -> None:
         return cast(Runner, Broken(Setup(folder=tmp_path, recorded=recorded), flaw))
 
     with pytest.raises(AssertionError):
-        check_runner(broken, job(tmp_path))
-    check_runner(lambda: made("replay", tmp_path), job(tmp_path))
+        check_runner(broken, job(tmp_path), ends_with_us=True)
+    check_runner(lambda: made("replay", tmp_path), job(tmp_path), ends_with_us=True)
+
+
+class Lasting(Replay):
+    """A runner whose handles say where the job is, and that hides what it did not submit itself."""
+
+    def submit(self, request: Any) -> str:
+        return str(self._path(super().submit(request)))
+
+    def collect(self, handle: str) -> Path:
+        if self.hides and not handle.startswith(str(self._path("")).removesuffix(".json")):
+            raise RunnerError("There is no such job.")
+        return Path(handle)
+
+    hides = False
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_the_suite_finds_a_handle_that_only_its_maker_knows(hides: bool, tmp_path: Path) -> None:
+    def lasting() -> Runner:
+        folder = tmp_path / uuid.uuid4().hex
+        folder.mkdir()
+        runner = Lasting(Setup(folder=folder, recorded=recorded))
+        runner.hides = hides
+        return cast(Runner, runner)
+
+    if hides:
+        with pytest.raises(RunnerError, match="no such job"):
+            check_runner(lasting, job(tmp_path))
+    else:
+        check_runner(lasting, job(tmp_path))

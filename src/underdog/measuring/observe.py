@@ -120,7 +120,7 @@ class Observer:
         self.listener = listener
         self.began = time.perf_counter()
         self.ending: Ending = "itself"
-        self._answered = interrupts.count
+        self._answered = 0  # one that came before the script had started counts too
         self._deadline: float | None = None  # of a script that was interrupted
         self._seen_output = 0
 
