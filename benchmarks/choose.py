@@ -5,8 +5,10 @@
 Targets: 80,000 offers in 0.5 s after start, a million in 3 s. The offers are synthetic: machines
 with and without accelerators, sold in many regions, on demand and as spot. The clock runs from
 the loaded table to the ranking, the counts of the ledger and the machines to test next; the
-complete ledger in JSON is timed apart. ``against`` divides by the time that DuckDB takes to sort
-the same offers by price per GiB in the same run, so that runs on different machines compare.
+complete ledger in JSON is timed apart. With ``--attempts N`` waiting and interruptions come from
+so many records, over a quarter of the regions and 200 machines. ``against`` divides by the time
+that DuckDB takes to sort the same offers by price per GiB in the same run, so that runs on
+different machines compare.
 """
 
 from __future__ import annotations
@@ -14,14 +16,17 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 
+from underdog.core.attempts import Attempt, Place
 from underdog.core.choosing import Request, choose
 from underdog.core.columns import BY_NAME
 from underdog.core.evidence import gather
 from underdog.core.expression import parse
+from underdog.core.supply import Supply
 from underdog.core.table import Table
 from underdog.core.utility import parse_utility
 from underdog.model import Estimate, Machine, Measurement, Price, Profile, Software, Trial
@@ -83,11 +88,32 @@ def trials() -> list[Trial]:
     ]
 
 
-def seconds_to_choose(table: Table) -> tuple[float, float]:
+def attempts(count: int, seed: int) -> Supply:
+    draw = np.random.default_rng(seed)
+    made = []
+    for region, kind, got, waited in zip(
+        draw.integers(0, 6, count),
+        draw.integers(0, 200, count),
+        draw.random(count) < 0.6,
+        draw.exponential(300, count),
+        strict=True,
+    ):
+        place = Place(
+            provider="aws",
+            region=f"region-{region}",
+            zone="",
+            instance_type=f"t{kind}.large",
+            purchase="spot" if kind % 2 else "on-demand",
+        )
+        made.append(Attempt(place=place, at=0.0, got=bool(got), waited=float(waited)))
+    return Supply(attempts=made)
+
+
+def seconds_to_choose(table: Table, known: Supply) -> tuple[float, float]:
     """From the loaded table to what the terminal shows, and the ledger as JSON."""
     began = time.perf_counter()
     request = Request(utility=parse_utility(BY), where=parse(WHERE, BY_NAME))
-    choice = choose(table, gather(trials()), request)
+    choice = choose(table, gather(trials()), request, known=replace(known))
     assert choice.ranking()
     assert choice.funnel()
     assert choice.test_next()
@@ -105,12 +131,17 @@ def seconds_to_sort(table: Table) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--attempts", type=int, default=0, help="on record")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    known = attempts(options.attempts, options.seed)
     print(f"{'offers':>10}{'machines':>10}{'choose':>10}{'target':>9}{'ledger':>9}{'against':>9}")
     for count, shapes, target in ((80_000, 4_000, 0.5), (1_000_000, 20_000, 3.0)):
         table = offers(count, shapes, options.seed)
-        runs = [(*seconds_to_choose(table), seconds_to_sort(table)) for _ in range(options.repeats)]
+        runs = [
+            (*seconds_to_choose(table, known), seconds_to_sort(table))
+            for _ in range(options.repeats)
+        ]
         chosen, ledger, sort = (statistics.median(part) for part in zip(*runs, strict=True))
         print(
             f"{count:>10,}{shapes:>10,}{chosen:>9.2f}s{target:>8.1f}s{ledger:>8.2f}s"
