@@ -69,6 +69,11 @@ def is_gone(error: BaseException) -> bool:
     return bool(class_names(error) & {"ClusterDoesNotExist", "ClusterNotUpError"})
 
 
+def is_cut_off(error: BaseException) -> bool:
+    """Whether it says that SkyPilot itself cannot be asked now."""
+    return bool(class_names(error) & (_UNREACHABLE | _NO_NETWORK))
+
+
 def understood(
     error: BaseException,
     said: str = "",

@@ -33,7 +33,7 @@ from underdog.runners._remote import (
     write_wheel,
 )
 from underdog.runners._skyclient import GONE, Client
-from underdog.runners._skyerrors import is_gone, understood
+from underdog.runners._skyerrors import is_cut_off, is_gone, understood
 from underdog.runners._skyrecords import doubted, lost, taken_away, unpacked
 from underdog.runners._skytask import Target
 
@@ -160,16 +160,13 @@ class SkyPilot:
         try:
             return bool(self._client.job_ended(there.cluster, job))
         except Exception as error:  # SkyPilot's, of any class
-            if is_gone(error):
-                return True
-            raise understood(error) from error
+            if is_cut_off(error):
+                raise understood(error) from error
+            return is_gone(error)  # one that is going down gives errors of all kinds until it is
 
     def _unseen(self, handle: Handle, there: _There, job: int) -> State:
         """How a job stands whose machine does not answer us; its cloud and SkyPilot may know."""
-        try:
-            up = self._client.is_up(there.cluster)
-        except Exception as error:  # SkyPilot's, of any class
-            raise understood(error) from error
+        up = _asked(lambda: self._client.is_up(there.cluster))
         if up is False or (up and self._ended(there, job)):
             return State(True)
         # until they have answered all is as it was
@@ -227,10 +224,15 @@ class SkyPilot:
             if ended:
                 return unpacked(self._client.log(there.cluster, job))
         except Exception as error:  # SkyPilot's, of any class
-            if is_gone(error):
-                return {}
-            raise understood(error) from error
+            if is_cut_off(error) or self._is_up(there):
+                raise understood(error) from error
+            return {}
         raise _not_ended(there)
+
+    def _is_up(self, there: _There) -> bool:
+        while (up := _asked(lambda: self._client.is_up(there.cluster))) is None:
+            time.sleep(PAUSE)
+        return up
 
     def _why(self, there: _There) -> UnderdogError:
         said = _asked(lambda: self._client.said(there.request))

@@ -91,7 +91,7 @@ def test_a_node_that_dies_takes_its_job_along_and_that_is_told(
     until(lambda: started(tmp_path))
     (pid,) = started(tmp_path)
     cluster.doomed.kill()
-    ended(runner, handle)
+    until(lambda: runner.status(handle).ended, 240)  # Ray's own time to take a node for dead
     with pytest.raises(RunnerError, match="died"):
         made("ray", tmp_path).collect(handle)
     until(lambda: not alive(pid))

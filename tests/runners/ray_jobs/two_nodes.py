@@ -66,7 +66,6 @@ class Cluster:
             dashboard_host=HEAD,
             dashboard_port=int(self.address.rpartition(":")[2]),
             dashboard_agent_listen_port=free_port(HEAD),
-            _system_config={"health_check_period_ms": 1000},  # a dead node is found sooner
         )
         self._add(num_cpus=2, num_gpus=2, resources={"worker": 2}, labels={"pool": "tests"})
         self.doomed = self._add(num_cpus=0, resources={"doomed": 1})

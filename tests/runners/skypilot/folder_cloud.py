@@ -45,6 +45,7 @@ class FolderCloud:
     launches_slowly: bool = False
     answers: bool = True  # its machines, when a script is to be run on them
     stays_up: bool = False
+    confused: Exception | None = None  # what is asked about its jobs gives this error
     requests: dict[str, Asked] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     tasks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -114,6 +115,8 @@ class FolderCloud:
     def job_ended(self, cluster: str, job: int) -> bool | None:
         if not self.home(cluster).is_dir():
             raise ClusterDoesNotExist(cluster)
+        if self.confused is not None:
+            raise self.confused
         return self.running[cluster].poll() is not None
 
     def run(self, handle: str, script: str) -> str:

@@ -122,6 +122,22 @@ def test_a_machine_that_is_taken_away(
             runner.collect(handle)
 
 
+def test_a_machine_that_is_going_down_gives_errors_of_all_kinds(
+    cloud: FolderCloud, runner: Runner, tmp_path: Path
+) -> None:
+    handle = runner.submit(runner.render(mine(tmp_path, LONG)))
+    cloud.answers = False
+    cloud.confused = RuntimeError("Failed to get job status. STEP 6.27 CANCELLED")  # recorded
+    assert not runner.status(handle).ended
+    cloud.confused = type("ApiServerConnectionError", (RuntimeError,), {})("no server")
+    with pytest.raises(RunnerError, match="sky api info"):
+        runner.status(handle)
+    cloud.vanish(json.loads(handle)["cluster"])
+    assert runner.status(handle).ended
+    with pytest.raises(RunnerError, match="there is no cluster"):
+        runner.collect(handle)
+
+
 class ResourcesUnavailableError(Exception):
     """SkyPilot's."""
 
