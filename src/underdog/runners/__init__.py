@@ -112,8 +112,8 @@ class Runner(Protocol):
 
     A handle outlives the process that submitted: another runner of the same name, made later or
     elsewhere, finds the job by it. Where the jobs end with that process instead, the module says
-    ``ENDS_WITH_US = True``. After ``collect`` or ``cancel`` the engine keeps nothing running, and no
-    machine that costs money.
+    ``ENDS_WITH_US = True``. After ``collect`` or ``cancel`` the engine keeps nothing running, and
+    no machine that costs money.
     """
 
     def render(self, job: Job) -> Request:
