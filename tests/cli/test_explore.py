@@ -62,7 +62,7 @@ def test_a_dry_run_tests_nothing(
 ) -> None:
     command = ["explore", *files, "--workload", "resnet", "--parallel", "2", "--dry-run"]
     assert run(command) == 0
-    assert "These 2 tests would cost $" in capsys.readouterr().out
+    assert "These 2 tests would cost about $" in capsys.readouterr().out
     assert run([*command, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert [sorted(test) for test in planned] == [

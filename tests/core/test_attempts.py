@@ -112,3 +112,9 @@ def test_a_moment_without_an_offset_is_in_utc() -> None:
     assert seconds_of("1970-01-01T01:00:00") == 3600
     assert seconds_of("1970-01-01T01:00:00+01:00") == 0
     assert seconds_of("soon") is None
+
+
+@pytest.mark.parametrize("at", [-1.0, 1e15, float("nan"), float("inf")])
+def test_a_moment_that_no_calendar_has_is_refused(at: float) -> None:
+    with pytest.raises(ValueError, match="is none"):
+        Attempt(place=PLACE, at=at, got=True)

@@ -260,7 +260,7 @@ def test_a_plan_says_what_is_unknown() -> None:
     )
     both = plan_lines([{**test, "dollars": None}, {**test, "dollars": 0.5}])[-1]
     assert both == (
-        "These 2 tests would cost $0.5 at the most, and 1 of them an unknown amount; "
+        "These 2 tests would cost about $0.5, and the start, and 1 of them an unknown amount; "
         "nothing was run."
     )
     assert plan_lines([], "budget") == [f"No test would be run: {WHY['budget']}."]

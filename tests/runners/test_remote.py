@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,9 +14,13 @@ from carried_jobs import job
 from hypothesis import given
 from hypothesis import strategies as st
 
-from underdog.model import Trial
-from underdog.runners import _remote
+from underdog.model import Estimate, Offer, Price, Trial
+from underdog.runners import Job, _remote
 
+PROGRESS_SAID = (
+    '{"elapsed": 2.5, "seconds": 2, "samples_per_second": '
+    '{"value": 10, "low": 9, "high": 11, "n": 9}, "effective": 9, "settled": true}'
+)
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 
 
@@ -74,3 +79,39 @@ def test_a_trial_comes_back_whole_or_not_at_all() -> None:
     late = _remote.brought_back(whole, "124\n")
     assert late is not None
     assert msgspec.json.decode(late, type=Trial).reason == _remote.TOO_LONG
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "{}",
+        "[]",
+        "1",
+        "null",
+        "[" * 10_000,
+        PROGRESS_SAID.replace("2.5", "-1"),
+        PROGRESS_SAID.replace("2.5", "1e999"),
+        PROGRESS_SAID.replace("2.5", '"x"'),
+        PROGRESS_SAID.replace('"value": 10', '"value": 0'),
+        PROGRESS_SAID.replace('"n": 9', '"m": 9'),
+        PROGRESS_SAID[:-9],
+        b"\xff\xfe",
+    ],
+)
+def test_progress_of_another_machine_may_be_anything(said: str | bytes) -> None:
+    assert _remote.look_of(said) is None
+
+
+def test_progress_is_read() -> None:
+    look = _remote.look_of(PROGRESS_SAID)
+    assert look is not None
+    assert (look.elapsed, look.rate) == (2.5, Estimate(value=10.0, low=9.0, high=11.0, n=9))
+
+
+def test_a_whole_run_is_held_to_what_the_user_said() -> None:
+    offer = Offer(provider="p", region="r", instance_type="t", price=Price(per_hour=6.0))
+    made = Job(workload="w", candidate="c", offer=offer, whole=True, seconds=60.0, price=6.0)
+    assert made.longest == 60.0
+    assert replace(made, dollars=0.05).longest == pytest.approx(30.0)
+    assert replace(made, whole=False).longest > 900

@@ -255,3 +255,88 @@ def test_an_engine_that_cannot_be_asked_leaves_the_trial_out(
     found = elsewhere.recover(str(tmp_path / "store.db"))
     assert [why for _, why in found.still_out] == ["The host does not answer."]
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("more", [{"dollars": 0.0005}, {"at_most": 0.3}])
+def test_a_job_that_ends_with_us_is_ended_by_us_when_its_limit_is_over(
+    more: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "ends_with_us", lambda name: True)
+    monkeypatch.setattr(elsewhere, "LEAST", 0.0)
+    place = where(tmp_path, "runs", **more)
+    (trial,) = elsewhere.measure_there(settings(tmp_path, whole=True), place)
+    assert (trial.status, trial.reason) == ("interrupted", elsewhere.TOO_LONG)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"status": "running"}, "still runs"),
+        ({"usage": {"elapsed_seconds": -1e9}}, "it took -1e"),
+        ({"usage": {"elapsed_seconds": 1e300}}, "it took 1e"),
+        ({"phases": {"forward": 1e308}}, "forward takes"),
+        (
+            {"measurement": Measurement(step_seconds=Estimate(value=0.0, low=0.0, high=0.0, n=1))},
+            "step_seconds is 0",
+        ),
+    ],
+)
+def test_what_cannot_be_a_measurement_is_not_taken_for_one(
+    change: dict[str, object], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect = Paper.collect
+
+    def hostile(self: Paper, handle: Handle) -> Path:
+        path = collect(self, handle)
+        found = msgspec.json.decode(path.read_bytes(), type=Trial)
+        path.write_bytes(msgspec.json.encode(replace(found, **change)))  # type: ignore[arg-type]
+        return path
+
+    monkeypatch.setattr(Paper, "collect", hostile)
+    (trial,) = elsewhere.measure_there(settings(tmp_path), where(tmp_path))
+    assert trial.status == "failed"
+    assert why in (trial.reason or "")
+    assert trial.dollars is not None
+    assert 0 <= trial.dollars < 1
+
+
+def test_the_command_is_that_of_here_whatever_the_machine_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trial,) = elsewhere.measure_there(settings(tmp_path), where(tmp_path))
+    assert trial.command == ["python", "train.py", "--batch", "8"]
+
+
+def test_time_without_us_is_no_waiting_for_the_machine(tmp_path: Path) -> None:
+    dead = out(tmp_path, "ok")
+    url = str(tmp_path / "store.db")
+    with open_store(url) as store:
+        dead = replace(dead, started_at="2026-01-01T00:00:00+00:00")
+        store.save(dead)
+        elsewhere.carrying._attempted(dead, store, got=True, waited=3.0)
+    elsewhere.recover(url)
+    with open_store(url) as store:
+        (attempt,) = store.attempts()
+    assert attempt.waited == 3.0
+    assert (attempt.held or 0) > 3600
+
+
+def test_who_does_not_wait_for_what_is_out_leaves_it_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = out(tmp_path, "runs")
+    url = str(tmp_path / "store.db")
+    monkeypatch.setattr(elsewhere.Interrupts, "count", 1, raising=False)
+    monkeypatch.setattr(elsewhere.Interrupts, "__init__", lambda self: None)
+    monkeypatch.setattr(elsewhere.Interrupts, "__enter__", lambda self: self)
+    monkeypatch.setattr(elsewhere.Interrupts, "__exit__", lambda self, *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        elsewhere.recover(url)
+    assert json.loads((Paper.queue / dead.id).read_text())[0] == "runs"
+    with open_store(url) as store:
+        assert [trial.status for trial in store.trials()] == ["running"]
+
+
+def test_a_cap_that_leaves_no_time_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"all that the limits leave a trial on 'box', at \$6"):
+        elsewhere.plan(settings(tmp_path), where(tmp_path, dollars=0.001))

@@ -97,3 +97,21 @@ def test_an_offer_of_the_catalog_goes_to_any_cloud() -> None:
         places.find("g5.xlrge")
     with pytest.raises(UsageError, match="Nothing names it"):
         places.find()
+
+
+def test_a_replay_runs_no_command(machines: Path) -> None:
+    with pytest.raises(UsageError, match="runs no command"):
+        places.find("desk", "replay", machines)
+
+
+def test_a_table_that_is_no_runners_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "machines.toml"
+    path.write_text(MACHINES.replace("[offer.local]", "[offer.papr]"))
+    with pytest.raises(UsageError, match=r"table \[offer.papr\].*\n?.*Did you mean 'paper'"):
+        places.find("either", offers=path)
+
+
+def test_a_name_that_the_catalog_lacks_leads_to_a_file_of_offers() -> None:
+    with pytest.raises(UsageError, match="--offers FILE") as caught:
+        places.find("gpu-box")
+    assert len(str(caught.value)) < 300

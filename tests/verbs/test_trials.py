@@ -279,6 +279,10 @@ def test_what_is_exported_can_be_imported(ending: str, files: Files) -> None:
         store.save(full_trial("w"), bare_trial("v", status="hung", reason="…, \n\udcff|"))
     exported = files.folder / f"out.{ending}"
     assert export_trials(exported, files.store) == 5
+    before = files.trials()
+    again = underdog.import_trials(exported, store=files.store)
+    assert (again.added, again.updated, again.unchanged) == (0, 0, 5)
+    assert files.trials() == before  # a line holds less than its trial, and takes nothing away
     other = str(files.folder / "other.sqlite3")
     assert underdog.import_trials(exported, store=other).added == 5
     ours, theirs = files.trials(), underdog.trials(other)

@@ -63,7 +63,8 @@ def load(path: str | Path) -> list[Told]:
 def _rows(path: Path) -> list[dict[str, Any]]:
     reader = "read_parquet(?)" if path.suffix == ".parquet" else "read_csv(?, all_varchar = true)"
     if not path.is_file():
-        raise CatalogError(f"There is no file '{path}'.", "Give one with --availability.")
+        hint = "docs/reference/availability.md says what it holds."
+        raise CatalogError(f"There is no file '{path}'.", hint)
     try:
         read = connect().execute(f"SELECT * FROM {reader}", [str(path)])
         names = [str(column[0]).strip().lower() for column in read.description or ()]

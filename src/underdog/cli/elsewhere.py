@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from underdog.verbs.elsewhere import Where
     from underdog.verbs.measure import Settings
 
+SAID_EVERY = 30.0  # seconds between two lines where no terminal renews one
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -55,7 +57,11 @@ def place_of(options: dict[str, Any]) -> Where | None:
     at_most = options.pop("at_most", None)
     given = {name: options.pop(name) for name in ("on", "runner", "offers", "dollars")}
     if not any(given[name] is not None for name in ("on", "runner", "offers")):
-        for name, value in (("--folder", folder), ("--max-dollars", given["dollars"])):
+        for name, value in (
+            ("--folder", folder),
+            ("--no-folder", none or None),
+            ("--max-dollars", given["dollars"]),
+        ):
             if value is not None:
                 raise click.UsageError(f"{name} is of another machine: name it with --on OFFER.")
         return None
@@ -75,14 +81,16 @@ def carry(settings: Settings, where: Where, as_json: bool, dry_run: bool) -> int
     if dry_run:
         _print_plan(verb.plan(settings, where), as_json)
         return 0
-    told = Told()
-    trials = verb.measure_there(settings, where, told.tell)
+    from underdog.measuring.interrupts import Interrupts
+
+    told, interrupts = Told(), Interrupts()
+    trials = verb.measure_there(settings, where, told.tell, interrupts)
     told.end()
     if as_json:
         print_json(as_one(trials))
     else:
-        print_report(trials)
-    return exit_status(trials)
+        print_report(trials, None if where.offers is None else str(where.offers))
+    return exit_status(trials, interrupted=interrupts.count > 0)
 
 
 class Told:
@@ -91,14 +99,16 @@ class Told:
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
         self._last = ""
+        self._said = time.monotonic()
 
     def tell(self, name: str, state: State) -> None:
         """Say it on standard error."""
         line = f"underdog: {name}: {_standing(state)}"
         if self._live:
             click.echo(f"\r\x1b[K{line}", err=True, nl=False)
-        elif _kind(state) != self._last:
+        elif _kind(state) != self._last or time.monotonic() - self._said > SAID_EVERY:
             click.echo(line, err=True)
+            self._said = time.monotonic()
         self._last = _kind(state)
 
     def end(self) -> None:
@@ -119,8 +129,8 @@ def _standing(state: State) -> str:
     look = state.look
     if look is None:
         return _kind(state)
-    elapsed = format_seconds(max(look.elapsed, 1.0))
-    if look.rate is None:
+    elapsed = format_seconds(max(1.0, look.elapsed))  # 1.0 where it is no number
+    if look.rate is None or not look.rate.value > 0:
         return f"{elapsed}, no rate yet"
     share = 100 * (look.rate.high - look.rate.low) / 2 / look.rate.value
     return f"{elapsed}, {number(look.rate.value)} samples/s ±{share:.2g} %"

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @click.command("explore", short_help="Find the best offer in few and cheap tests.")
 @click.argument("study", required=False, type=click.Path(dir_okay=False), metavar="[STUDY]")
-@click.option("--runner", metavar="NAME", help="Who carries the tests: local, replay.")
+@click.option(
+    "--runner",
+    metavar="NAME",
+    help="Who carries the tests: local, ssh, slurm, ray, skypilot, replay.",
+)
 @click.option("--trials", metavar="FILE", help="Recorded trials, for --runner replay.")
 @click.option("--offers", metavar="FILE", help="Search among these offers, not the catalog.")
 @click.option("--workload", metavar="NAME", help="[default: the script's name]")

@@ -110,6 +110,8 @@ def command(command_line: tuple[str, ...], as_json: bool, dry_run: bool, **optio
     progress_file = options.pop("progress")
     where = place_of(options)
     if where is not None:
+        if progress_file is not None:
+            raise click.UsageError("--progress is of a measurement on this machine.")
         settings = verb.Settings(command=list(command_line), here=False, **options)
         return carry(settings, where, as_json, dry_run)
     settings = verb.Settings(command=list(command_line), **options)
@@ -136,8 +138,12 @@ def as_one(trials: list[Trial]) -> Any:
     return {**msgspec.to_builtins(best(trials)), "trials": trials}
 
 
-def print_report(trials: list[Trial]) -> None:
-    """The report on standard output, after whatever the script wrote there."""
+def print_report(trials: list[Trial], offers: str | None = None) -> None:
+    """The report on standard output, after whatever the script wrote there.
+
+    Args:
+        offers: the file of offers that the machine was named in.
+    """
     from underdog.report.measurement import best, knobs_report, next_command, trial_report
 
     out = console()
@@ -146,7 +152,7 @@ def print_report(trials: list[Trial]) -> None:
     if len(trials) > 1:
         out.print(knobs_report(trials))
     if chosen.status == "ok":
-        out.print(next_command(chosen))
+        out.print(next_command(chosen, offers))
     sys.stdout.flush()
 
 
@@ -165,14 +171,21 @@ def print_plan(plan: list[dict[str, Any]], as_json: bool) -> None:
             click.echo(f"  {name}: {value}")
 
 
-def exit_status(trials: list[Trial]) -> int:
-    """2 where a trial could not be kept, 130 where the user interrupted, else 0 or 1."""
+def exit_status(trials: list[Trial], interrupted: bool | None = None) -> int:
+    """2 where a trial could not be kept, 130 where the user interrupted, else 0 or 1.
+
+    Args:
+        interrupted: whether the user did; None: the trials tell.
+    """
+    if interrupted is None:
+        interrupted = any(t.status == "interrupted" for t in trials)
     if any(c.code == "not_stored" for t in trials for c in t.caveats):
         return 2
-    if any(t.status == "interrupted" for t in trials):
+    if interrupted:
         return 130
     measured = any(
-        t.status == "ok" and t.measurement and t.measurement.samples_per_second for t in trials
+        t.status in ("ok", "interrupted") and t.measurement and t.measurement.samples_per_second
+        for t in trials
     )
     return 0 if measured else 1
 

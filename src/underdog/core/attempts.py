@@ -13,6 +13,7 @@ from underdog.core.refusals import Kind
 from underdog.model import Offer, Trial, offer_id
 
 Group = tuple[str, ...]
+YEAR_10000 = 253402300800  # seconds since 1970: from then on there are no dates
 PURCHASES = ("on-demand", "spot", "reserved")
 
 
@@ -100,7 +101,8 @@ class Attempt:
 
     def __post_init__(self) -> None:
         times = (self.at, self.waited or 0.0, self.held or 0.0)
-        if not (all(map(math.isfinite, times)) and min(times[1:]) >= 0):
+        finite = all(map(math.isfinite, times)) and min(times[1:]) >= 0
+        if not (finite and 0 <= self.at < YEAR_10000):
             raise ValueError(
                 f"an attempt at {self.at} that waited {self.waited} s and was held {self.held} s "
                 "is none"

@@ -20,6 +20,8 @@ from underdog.model import Estimate, Machine, Trial
 
 POOLED = 10
 UNUSED = "accelerator_unused"
+ACCELERATOR_UNUSED = "the accelerator was not used"
+_LONGEST = 160  # characters of a reason that a fault keeps
 
 
 class Shape(NamedTuple):
@@ -89,11 +91,12 @@ def _evidence(shape: Shape, tried: Sequence[Trial]) -> Evidence:
         if trial.status == "out_of_memory":
             found.faults.append("it ran out of memory")
         elif rate is None or trial.status not in ("ok", "stopped", "interrupted"):
-            found.faults.append(f"a trial ended as {trial.status}: {trial.reason or 'no reason'}")
+            why = (trial.reason or "no reason").partition("\n")[0].rstrip(". ")
+            found.faults.append(f"it ended as {trial.status}: {cut(why)}")
         elif not (SMALLEST < rate.value < LARGEST and rate.high < LARGEST):
-            found.faults.append("a trial had no positive throughput")
+            found.faults.append("it had no positive throughput")
         elif accelerator_unused(trial):
-            found.faults.append("the accelerator was not used")
+            found.faults.append(ACCELERATOR_UNUSED)
         else:
             by_knobs.setdefault(tuple(sorted(trial.knobs.items())), []).append(trial)
     found.out_of_memory = not by_knobs and all(t.status == "out_of_memory" for t in tried)
@@ -150,3 +153,8 @@ def pool(rates: Sequence[Estimate]) -> Estimate:
     low = max(mean - below, mean / 10)
     observations = sum(rate.n for rate in rates)
     return Estimate(value=mean, low=low, high=mean + above, n=observations)
+
+
+def cut(reason: str) -> str:
+    """A reason as short as a sentence bears it."""
+    return reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]} …"

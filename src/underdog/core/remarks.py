@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from underdog.core import shapes
-from underdog.core.evidence import has_interval
+from underdog.core.evidence import ACCELERATOR_UNUSED, has_interval
 from underdog.core.metrics import METRICS
 from underdog.model import Caveat
 
@@ -62,8 +62,8 @@ def caveats(choice: Choice) -> list[Caveat]:
     for evidence in choice.evidence:
         name = evidence.shape.instance_type
         if evidence.estimate is None and evidence.faults:
-            message = f"A trial on {name} does not count: {evidence.faults[-1]}."
-            found.append(Caveat(code="trial_does_not_count", message=message, remedy="Repeat it."))
+            if evidence.shape in choice.shapes.names:  # others are not asked about
+                found.append(_does_not_count(name, evidence.faults))
         elif evidence.estimate is not None and evidence.shape not in choice.shapes.names:
             message = (
                 f"{name} was measured at {evidence.estimate.value:.4g} samples/s, but its price is "
@@ -72,3 +72,12 @@ def caveats(choice: Choice) -> list[Caveat]:
             remedy = "Give its price to the measurement: underdog measure --price."
             found.append(Caveat(code="price_unknown", message=message, remedy=remedy))
     return found
+
+
+def _does_not_count(name: str, faults: list[str]) -> Caveat:
+    several = f"None of {len(faults)} trials on {name} counts"
+    what = several if len(faults) > 1 else f"A trial on {name} does not count"
+    remedy = "Repeat it."
+    if faults[-1] == ACCELERATOR_UNUSED:
+        remedy = "Let the script use the accelerator, or take it out of the offer."
+    return Caveat(code="trial_does_not_count", message=f"{what}: {faults[-1]}.", remedy=remedy)

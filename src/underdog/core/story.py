@@ -114,5 +114,6 @@ def _trials(evidence: Evidence) -> str:
             f"Measured in {trials}{with_knobs}: {rate.value:,.4g} samples/s "
             f"({rate.low:,.4g}–{rate.high:,.4g}); {evidence.trials[-1].id} is the latest."
         )
-    parts += [f"Of a trial that does not count: {fault}." for fault in evidence.faults]
+    faults = dict.fromkeys(evidence.faults)  # each once
+    parts += [f"Of a trial that does not count: {fault}." for fault in faults]
     return " ".join(parts)

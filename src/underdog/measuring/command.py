@@ -57,7 +57,9 @@ def parse_knobs(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         name, equals, rest = text.partition("=")
         values = list(dict.fromkeys(value.strip() for value in rest.split(",")))
-        if not equals or not name.isidentifier() or not all(values):
+        if equals and all(values) and name.replace("-", "_").isidentifier() and "-" in name:
+            problems.append(f"'{name}' is no name of a knob: write {name.replace('-', '_')}.")
+        elif not equals or not name.isidentifier() or not all(values):
             problems.append(f"'{text}' is not a knob.")
         elif name in knobs:
             problems.append(f"The knob '{name}' is given twice.")

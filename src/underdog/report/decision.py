@@ -111,7 +111,9 @@ def headline(decision: Decision) -> Text:
     text = Text()
     best = next((e for e in decision.ranking if e["offer"]["id"] == decision.best_measured), None)
     if not decision.ranking:
-        text.append("No offer meets the constraints.", style="bold red")
+        asked = bool(decision.constraints)
+        what = "No offer meets the constraints." if asked else "No offer can be ranked yet."
+        text.append(what, style="bold red")
         text.append(f"\n{nearest_miss(decision)}")
         return text
     if best is None:

@@ -350,12 +350,12 @@ def plan_lines(plan: list[dict[str, Any]], ended: Why | None = None) -> list[str
         cost = "price unknown" if test["dollars"] is None else f"${number(test['dollars'])}"
         lines.append(
             f"test {number_}: {_named(test['offer'], test['knobs'])}, "
-            f"{format_seconds(test['seconds'])} at the longest, {cost}. {shown(test['reason'])}"
+            f"{format_seconds(test['seconds'])} of measuring, {cost}. {shown(test['reason'])}"
         )
         lines += [f"  {shown(line)}" for line in test["would_run"]]
     known = [test["dollars"] for test in plan if test["dollars"] is not None]
     unknown = len(plan) - len(known)
-    cost = f"${number(sum(known))} at the most" if known else "an unknown amount"
+    cost = f"about ${number(sum(known))}, and the start" if known else "an unknown amount"
     if known and unknown:
         cost += f", and {unknown} of them an unknown amount"
     what = "This test" if len(plan) == 1 else f"These {len(plan)} tests"

@@ -308,10 +308,16 @@ def ties(ranked: Sequence[Trial]) -> Iterable[Trial]:
             yield trial
 
 
-def next_command(trial: Trial) -> Text:
-    """What to do with a measurement."""
-    quoted = shlex.quote(shown(trial.workload))
-    return Text.assemble("\nNext: ", (f"underdog choose --workload {quoted}", "bold"))
+def next_command(trial: Trial, offers: str | None = None) -> Text:
+    """What to do with a measurement.
+
+    Args:
+        offers: the file of offers that its machine was named in.
+    """
+    command = f"underdog choose --workload {shlex.quote(shown(trial.workload))}"
+    if offers is not None:
+        command += f" --offers {shlex.quote(shown(offers))}"
+    return Text.assemble("\nNext: ", (command, "bold"))
 
 
 def knob_text(knobs: dict[str, str]) -> str:

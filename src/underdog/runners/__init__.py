@@ -64,7 +64,9 @@ class Job:
 
         It is for the engine to hold, so that it holds when we are gone.
         """
-        longest = STARTING + self.seconds + 2 * self.timeout
+        longest = self.seconds  # of a whole run it is what the user said
+        if not self.whole:
+            longest += STARTING + 2 * self.timeout
         if self.dollars is not None and self.price is not None:
             longest = min(longest, self.dollars / self.price * 3600)
         return longest

@@ -12,7 +12,7 @@ import base64
 import dataclasses
 import hashlib
 import importlib.metadata
-import json
+import math
 import re
 import shlex
 import uuid
@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -85,6 +85,16 @@ if [ ! -e "$home/bin/python" ]; then
 fi"""
 
 
+class _Progress(msgspec.Struct, kw_only=True):
+    """What ``measure --progress`` writes; it comes from another machine, so it may be anything."""
+
+    elapsed: Annotated[float, msgspec.Meta(ge=0)]
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+    samples_per_second: Estimate | None
+    effective: Annotated[float, msgspec.Meta(ge=0)]
+    settled: bool
+
+
 def measure_arguments(job: Job) -> list[str]:
     """The arguments of ``underdog`` that measure the job, up to ``--``."""
     arguments = ["measure", "--json", *(["--whole"] if job.whole else [])]
@@ -138,7 +148,7 @@ def job_script(
         else f"underdog={shell_path(python)}",
         folder=f'"$job/{FILES}"' if folder is None else shell_path(folder),
         files=FILES,
-        no_folder=shlex.quote(f"The folder '{folder}' cannot be entered on this machine."),
+        no_folder=shlex.quote(f"The folder '{folder or FILES}' cannot be entered on this machine."),
         grace=GRACE,
         longest=job.longest,
         measure=shlex.join(measure_arguments(job)),
@@ -221,16 +231,18 @@ def cancelled_trial(workload: str, id: str | None = None) -> bytes:
 def look_of(said: bytes | str) -> Look | None:
     """What a running measurement says of itself in ``PROGRESS``; None before it says anything."""
     try:
-        found: dict[str, Any] = json.loads(said)
-    except ValueError:
+        found = msgspec.json.decode(said, type=_Progress)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
-    rate = found["samples_per_second"]
+    rate = found.samples_per_second
+    if rate is not None and not (0 < rate.value < math.inf and rate.low <= rate.value <= rate.high):
+        return None  # no rate that can be: whoever wrote it is not believed in the rest either
     return Look(
-        elapsed=found["elapsed"],
-        seconds=found["seconds"],
-        rate=None if rate is None else Estimate(**rate),
-        effective=found["effective"],
-        settled=found["settled"],
+        elapsed=found.elapsed,
+        seconds=found.seconds,
+        rate=rate,
+        effective=found.effective,
+        settled=found.settled,
     )
 
 

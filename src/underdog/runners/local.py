@@ -60,7 +60,7 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     cpus: Annotated[int, Meta(ge=1)] | Annotated[list[int], Meta(min_length=1)] | None = None
     threads: Annotated[int, Meta(ge=1)] | None = None
-    memory_gib: Annotated[float, Meta(gt=0)] | None = None
+    memory_gib: Annotated[float, Meta(gt=0, le=2**30)] | None = None
     accelerators: list[Annotated[int, Meta(ge=0)]] | None = None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from underdog.errors import RunnerError
+from underdog.errors import RunnerError, UsageError
 from underdog.runners import Handle, Job, Request, Runner, Setup, State, _ssh_scripts
 from underdog.runners._carried import carried_files, send
 from underdog.runners._remote import (
@@ -68,6 +68,13 @@ class Ssh:
 
     def render(self, job: Job) -> Request:
         target = target_of(job, Target, "ssh")
+        told = [one for one in target.options if one.lower().startswith("setenv")]
+        if told:
+            raise UsageError(
+                f"'{told[0].partition('=')[0]}' among the options would keep its value with the "
+                "trial.",
+                "Set it in ~/.ssh/config, or in a file there that shell_setup sources.",
+            )
         command = target.command()
         carried = target.folder is None and job.folder is not None
         lines = [shlex.join(command), *([f"# with the files of {job.folder}"] if carried else [])]
@@ -126,7 +133,8 @@ class Ssh:
             raise RunnerError(f"The job on '{there.host}' has not ended.")
         found = brought_back(rest, first.decode()) if kind == _ssh_scripts.BACK else None
         if found is None:
-            raise _lost(there, kind, first.decode(), rest.decode(errors="replace"))
+            free_kib = first.decode() if kind == _ssh_scripts.LOST else ""
+            raise _lost(there, kind, free_kib, rest.decode(errors="replace"))
         path = self._folder / name / TRIAL
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(found)

@@ -17,8 +17,9 @@ import msgspec
 
 from underdog import runners
 from underdog.core.attempts import Attempt, Place
+from underdog.core.problems import LARGEST
 from underdog.core.racing import Look
-from underdog.errors import RefusedError, UnderdogError
+from underdog.errors import RefusedError, RunnerError, UnderdogError
 from underdog.model import Machine, Software, Status, Trial
 from underdog.runners import Handle, Job, Runner, State
 from underdog.store import Store
@@ -27,6 +28,7 @@ from underdog.verbs import attempts
 from underdog.verbs.measure import new_id, now, printable
 
 HEARD = 20.0  # seconds of failing looks at a job before its engine is taken for unreachable
+LONGEST = 100 * 365 * 86400.0  # seconds; no trial takes as long
 
 
 def begun(
@@ -134,6 +136,7 @@ def _collected(carried: Carried, begun: Trial) -> Trial:
     try:
         path = carried.runner.collect(carried.handle)
         found = msgspec.json.decode(path.read_bytes(), type=Trial)
+        _believable(found)
     except (UnderdogError, msgspec.MsgspecError, OSError) as error:
         seconds = time.monotonic() - carried.since
         if isinstance(error, RefusedError):
@@ -145,6 +148,8 @@ def _collected(carried: Carried, begun: Trial) -> Trial:
         found,
         id=begun.id,
         workload=begun.workload,
+        command=begun.command,
+        source=begun.source,
         knobs={**found.knobs, **begun.knobs},
         started_at=begun.started_at,
         ended_at=now(),
@@ -156,6 +161,26 @@ def _collected(carried: Carried, begun: Trial) -> Trial:
         owner={},
         handle=None,
     )
+
+
+def _believable(found: Trial) -> None:
+    """Raise where another machine tells what no measurement can be."""
+    faults = [] if found.status != "running" else ["it says that it still runs"]
+    measured = found.measurement
+    for name in ("samples_per_second", "step_seconds"):
+        rate = None if measured is None else getattr(measured, name)
+        if rate is not None and not (0 < rate.value < LARGEST and rate.low <= rate.high):
+            faults.append(f"its {name} is {rate.value:g}, from {rate.low:g} to {rate.high:g}")
+    elapsed = found.usage.get("elapsed_seconds")
+    if elapsed is not None and not 0 <= elapsed < LONGEST:
+        faults.append(f"it took {elapsed:g} s")
+    faults += [
+        f"{name} takes {share:g} of its time"
+        for name, share in found.phases.items()
+        if not -0.01 <= share <= 1.01
+    ]
+    if faults:
+        raise RunnerError(f"What came back is no measurement: {'; '.join(faults)[:500]}.")
 
 
 def failed(begun: Trial, error: Exception, seconds: float, started: bool = True) -> Trial:
@@ -203,6 +228,9 @@ def _attempted(trial: Trial, store: Store | None, **about: Any) -> Attempt | Non
 
 def again(trial: Trial, runner: Runner, store: Store | None = None) -> Carried:
     """A trial of an earlier process, found by its handle."""
-    held = time.time() - datetime.fromisoformat(trial.started_at).timestamp()
-    since = time.monotonic() - max(held, 0.0)
-    return Carried(trial, runner, trial.handle or "", store, since)
+    began = datetime.fromisoformat(trial.started_at).timestamp()
+    since = time.monotonic() - max(time.time() - began, 0.0)
+    # the machine was got by that process: what waiting it saw stands
+    known = [] if store is None else store.attempts(since=began - 1)
+    attempt = next((one for one in known if one.trial == trial.id and one.got), None)
+    return Carried(trial, runner, trial.handle or "", store, since, attempt=attempt)

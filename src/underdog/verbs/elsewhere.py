@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,9 @@ from underdog.verbs.places import Place
 POLL = 1.0  # seconds between two looks at a job on another machine
 PATIENCE = 120.0  # seconds that a cancelled job gets to end
 AT_MOST = 24 * 3600.0  # seconds of a whole run, where nothing else is said
+
+LEAST = 2.0  # seconds; less is no trial but a mistake
+TOO_LONG = "It was ended because the longest time that it may take was over."
 
 Tell = Callable[[str, State], None]  # the offer's name, and how its job stands
 
@@ -64,7 +70,7 @@ def jobs(settings: Settings, place: Place, where: Where) -> Iterator[Job]:
         known = replace(offer.price, per_hour=price, source="--price", unknown_reason=None)
         offer = replace(offer, price=known)
     for command, knobs in combinations(settings.command, settings.knobs):
-        yield Job(
+        job = Job(
             id=new_id(),
             workload=settings.name,
             candidate=place.name,
@@ -82,6 +88,13 @@ def jobs(settings: Settings, place: Place, where: Where) -> Iterator[Job]:
             folder=where.folder,
             dollars=where.dollars,
         )
+        if job.longest < LEAST:
+            raise UsageError(
+                f"{job.longest:.2g} s is all that the limits leave a trial on '{place.name}'"
+                + (f", at ${price:g} per hour." if price is not None else "."),
+                "Allow more time or more dollars: --at-most, --max-dollars.",
+            )
+        yield job
 
 
 def plan(settings: Settings, where: Where) -> list[dict[str, Any]]:
@@ -106,7 +119,10 @@ def _planned(job: Job, place: Place, runner: Runner) -> dict[str, Any]:
 
 
 def measure_there(
-    settings: Settings, where: Where, tell: Tell = lambda name, state: None
+    settings: Settings,
+    where: Where,
+    tell: Tell = lambda name, state: None,
+    interrupts: Interrupts | None = None,
 ) -> list[Trial]:
     """Carry out ``settings`` on another machine, one trial per combination of knobs.
 
@@ -121,7 +137,7 @@ def measure_there(
     found = []
     with (
         open_store(settings.store) as store,
-        Interrupts() as interrupts,
+        interrupts or Interrupts() as interrupts,
         tempfile.TemporaryDirectory(prefix="underdog-") as folder,
     ):
         runner = runners.make(place.runner, Setup(folder=Path(folder)))
@@ -131,7 +147,9 @@ def measure_there(
             trial = carrying.begun(job, place.runner)
             carried = carrying.submit(job, trial, runner, store)
             if isinstance(carried, Carried):
-                trial = _to_the_end(carried, store, interrupts, lambda s: tell(place.name, s))
+                limit = _limit(job, place.runner)
+                say = partial(tell, place.name)
+                trial = _to_the_end(carried, store, interrupts, say, limit)
             else:
                 trial = carried
             found.append(trial)
@@ -140,17 +158,36 @@ def measure_there(
     return found
 
 
+def _limit(job: Job, runner: str) -> float:
+    """Seconds after which we end a job: those of an engine that ends with us, no other holds."""
+    if not runners.ends_with_us(runner):
+        return math.inf
+    return job.longest
+
+
 def _to_the_end(
-    carried: Carried, store: Store, interrupts: Interrupts, tell: Callable[[State], None]
+    carried: Carried,
+    store: Store,
+    interrupts: Interrupts,
+    tell: Callable[[State], None],
+    limit: float = math.inf,
+    leave: bool = False,
 ) -> Trial:
-    """Wait for a job, or end it where the user asks for that, and keep its trial."""
-    deadline = None
+    """Wait for a job, or end it where the user or its ``limit`` asks for that; keep its trial.
+
+    Raises:
+        KeyboardInterrupt: the user does not wait any longer, and ``leave`` says that it goes on.
+    """
+    deadline, over = None, False
     while True:
         carried.look()
         if carried.state.ended:
             break
         tell(carried.state)
-        if interrupts.count and deadline is None:
+        if interrupts.count and leave:
+            raise KeyboardInterrupt
+        over = over or time.monotonic() - carried.since > limit
+        if (interrupts.count or over) and deadline is None:
             carried.cancel()
             deadline = time.monotonic() + PATIENCE
         if deadline is not None and time.monotonic() > deadline:
@@ -158,12 +195,24 @@ def _to_the_end(
                 f"The job of trial '{carried.trial.id}' was asked to end, and goes on.",
                 "underdog trials recover --cancel asks it again.",
             )
-        time.sleep(POLL)
+        left = carried.since + limit - time.monotonic()
+        time.sleep(min(POLL, max(left, 0.05)))
     trial = carrying.collect(carried)
+    if over and not interrupts.count and trial.status == "interrupted":
+        trial = replace(trial, reason=TOO_LONG)
     if interrupts.count and trial.status != "ok":
         trial = replace(trial, status="interrupted")
     store.save(trial)
     return trial
+
+
+@contextmanager
+def _told(trial: Trial, still_out: list[tuple[Trial, str]]) -> Iterator[None]:
+    """One trial that cannot be brought in, or a record that makes no sense, keeps no other out."""
+    try:
+        yield
+    except (UnderdogError, ValueError, LookupError, TypeError) as error:
+        still_out.append((trial, str(error) or type(error).__name__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +231,8 @@ def recover(
 ) -> Recovered:
     """Bring in the trials whose process is gone while their job was on another machine.
 
+    Ctrl-C ends the waiting, and the jobs only with ``cancel``.
+
     Args:
         store: a URL or a path, else ``$UNDERDOG_STORE``, else the user's data folder.
         cancel: end the jobs that still run, instead of waiting for them.
@@ -189,24 +240,31 @@ def recover(
     Raises:
         StoreError: the store cannot be opened or written.
     """
-    trials, still_out = [], []
+    trials: list[Trial] = []
+    still_out: list[tuple[Trial, str]] = []
     with (
         open_store(store) as opened,
         Interrupts() as interrupts,
         tempfile.TemporaryDirectory(prefix="underdog-") as folder,
     ):
-        for number, trial in enumerate(opened.trials(status="running")):
-            if trial.handle is None or death(trial.owner) is None:
-                continue
+        out = [t for t in opened.trials(status="running") if t.handle and death(t.owner)]
+        found: list[Carried] = []
+        for number, trial in enumerate(out):
             own = Path(folder) / str(number)
             own.mkdir()
-            try:
-                runner = runners.make(trial.runner, Setup(folder=own))
-                carried = carrying.again(trial, runner, opened)
+            with _told(trial, still_out):
+                carried = carrying.again(
+                    trial, runners.make(trial.runner, Setup(folder=own)), opened
+                )
                 if cancel:
                     carried.cancel()
-                name = trial.offer.id if trial.offer else trial.workload
-                trials.append(_to_the_end(carried, opened, interrupts, lambda s: tell(name, s)))  # noqa: B023
-            except UnderdogError as error:
-                still_out.append((trial, str(error)))
+                carried.look()
+                found.append(carried)
+        # those that have ended first: where a machine gives itself back, their records go with it
+        for carried in sorted(found, key=lambda one: not one.state.ended):
+            trial = carried.trial
+            name = trial.offer.id if trial.offer else trial.workload
+            say = partial(tell, name)
+            with _told(trial, still_out):
+                trials.append(_to_the_end(carried, opened, interrupts, say, leave=not cancel))
     return Recovered(trials, still_out)

@@ -11,10 +11,11 @@ from underdog import runners
 from underdog.catalog import archive, offers_file
 from underdog.core.candidates import as_offer
 from underdog.core.ledger import OFFER_ID
-from underdog.errors import UsageError, did_you_mean
+from underdog.errors import UsageError, did_you_mean, nearest
 from underdog.model import Offer
 
 ANY_CLOUD = "skypilot"  # the runner that gets at an offer of the catalog with nothing more said
+RECORDED = "replay"  # the runner that runs nothing
 TARGETS = "docs/reference/targets.md has the keys of each runner."
 _SHOWN = 8
 
@@ -46,6 +47,11 @@ def find(
     """
     if runner is not None and runner not in runners.names():
         raise UsageError(f"There is no runner '{runner}'.", did_you_mean(runner, runners.names()))
+    if runner == RECORDED:
+        raise UsageError(
+            f"The runner '{RECORDED}' tells recorded trials again and runs no command.",
+            f"It is for a search: underdog explore --runner {RECORDED}",
+        )
     if offers is None:
         if on is None:
             raise UsageError(
@@ -57,9 +63,20 @@ def find(
 
 
 def targets(row: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """By runner, the tables of an offer that say how to get at it."""
-    names = set(runners.names())
-    return {k: v for k, v in row.items() if k in names and isinstance(v, Mapping)}
+    """By runner, the tables of an offer that say how to get at it.
+
+    Raises:
+        UsageError: a table that is no runner's.
+    """
+    known = runners.names()
+    for name, value in row.items():
+        if isinstance(value, Mapping) and name not in known:
+            raise UsageError(
+                f"'{row.get('offer', 'an offer')}' has a table [offer.{name}], and there is no "
+                f"runner '{name}'.",
+                did_you_mean(name, known),
+            )
+    return {k: v for k, v in row.items() if isinstance(v, Mapping)}
 
 
 def reached(runner: str, entries: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -113,8 +130,10 @@ def _sold(on: str) -> Offer:
     if values is None:
         kinds = table.run("SELECT DISTINCT instance_type FROM offers").fetchall()
         kind = on.split("/")[2] if on.count("/") >= 2 else on
-        near = did_you_mean(kind, (row[0] for row in kinds))
-        raise UsageError(f"There is no offer '{on}' in the catalog.", near)
+        near = nearest(kind, [row[0] for row in kinds])
+        own = "A machine of yours stands in a file of offers: name that with --offers FILE."
+        hint = f"Did you mean '{near}'? {own}" if near else own
+        raise UsageError(f"There is no offer '{on}' in the catalog.", hint)
     return as_offer(dict(zip((d[0] for d in found.description or ()), values, strict=True)))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -108,9 +109,12 @@ def import_trials(
         TrialsError: the files have faults; the message names row and field of the first ten.
         StoreError: the store cannot be opened or written.
     """
-    read = _read(Path(path), Path(offers) if offers is not None else None, workload)
     with open_store(store) as opened:
-        return _write(opened, read, str(path))
+        own: list[str] = []  # ids of lines that were written from trials of this store
+        apart = partial(_not_there, store=opened, own=own)
+        read = _read(Path(path), None if offers is None else Path(offers), workload, apart, own)
+        found = _write(opened, read, str(path))
+    return replace(found, unchanged=found.unchanged + len(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,26 @@ class _Read:
     build: Callable[[int], Trial]
 
 
-def _read(path: Path, offers: Path | None, workload: str | None) -> _Read:
+def _not_there(rows: Iterator[Row], store: Store, own: list[str]) -> Iterator[Row]:
+    """Pass on the rows that are no line of a trial of this store; the ids of those go to ``own``.
+
+    A line holds less than the trial that it was written from, and must not stand beside it.
+    """
+    while some := list(islice(rows, _AT_ONCE)):
+        ids = [str(row.get("id") or "") for _, row in some]
+        asked = [id for id in ids if id]
+        there = {one.id for one in store.trials(id=asked)} if asked else set()
+        own += [id for id in ids if id in there]
+        yield from (line for line, id in zip(some, ids, strict=True) if id not in there)
+
+
+def _read(
+    path: Path,
+    offers: Path | None,
+    workload: str | None,
+    not_there: Callable[[Iterator[Row]], Iterator[Row]],
+    own: Sequence[str],
+) -> _Read:
     problems = Problems(path.name)
     offer_problems = Problems(offers.name if offers else path.name)
     known: dict[str, Known] | None = None
@@ -132,11 +155,11 @@ def _read(path: Path, offers: Path | None, workload: str | None) -> _Read:
     own_offers: dict[str, Row] = {}
     required = ["offer", "throughput"] + (["workload"] if workload is None else [])
     rows = _apart(read_rows(path, problems, required), measured, problems)
-    rows = _describing(_complete(rows, required, problems), own_offers)
+    rows = _describing(not_there(_complete(rows, required, problems)), own_offers)
     found = parse_trials(rows, problems, known, workload)
     if known is None:
         known = parse_offers(own_offers.values(), problems, source=path.name)
-    if not (found or measured or problems.count):
+    if not (found or measured or own or problems.count):
         about = f" of the workload '{workload}'" if workload is not None else ""
         problems.add(1, "row", f"the file has no trial{about}")
     raise_if_any(offer_problems, problems)

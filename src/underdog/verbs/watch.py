@@ -103,7 +103,7 @@ def watch(
 
 def look(asked: Watch, tell: Tell, progress: Any = None) -> Round:
     """One round; ``tell`` is called with lines for people. See ``watch`` for what is raised."""
-    if asked.refresh:
+    if asked.refresh and _stored(asked, datetime.now(UTC)).decisions:
         _refresh(tell, progress)
     found = _judge(asked)
     if not asked.act or not found.tests:

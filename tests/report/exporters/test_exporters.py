@@ -189,3 +189,16 @@ def test_the_command_exports_by_ending_and_by_name(tmp_path: Path) -> None:
     assert export_trials(tmp_path / "t.parquet", url) == 2
     assert export_trials(tmp_path / "t.txt", url, form="markdown") == 2
     assert count("parquet", tmp_path / "t.parquet") == count("markdown", tmp_path / "t.txt") == 2
+
+
+def test_a_full_disk_is_told_in_the_words_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from underdog.report.exporters import parquet
+
+    said = 'IO Error: {"exception_message":"Could not write file","errno":"28"}'
+    assert parquet._as_os_error(said).strerror == "No space left on device"
+    assert str(parquet._as_os_error("IO Error: something\nelse")) == "IO Error: something else"
+    monkeypatch.setattr(parquet, "_literal", lambda text: "'/proc/none/x.parquet'")
+    with pytest.raises(UsageError, match="cannot be written"):
+        exporters.export(odd_trials(), tmp_path / "x.parquet")

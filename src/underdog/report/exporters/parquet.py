@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,7 +27,18 @@ def export(trials: Sequence[Trial], target: Path) -> None:
             places = ", ".join("?" for _ in names)
             values = [[row.get(name) for name in names] for row in rows]
             connection.executemany(f"INSERT INTO trials VALUES ({places})", values)
-        connection.execute("COPY trials TO " + _literal(str(target)) + " (FORMAT parquet)")
+        try:
+            connection.execute("COPY trials TO " + _literal(str(target)) + " (FORMAT parquet)")
+        except duckdb.IOException as error:
+            raise _as_os_error(str(error)) from error
+
+
+def _as_os_error(said: str) -> OSError:
+    """DuckDB tells the number of the system's error in its text, if anywhere."""
+    number = re.search(r'"errno":"(\d+)"', said)
+    if number:
+        return OSError(int(number[1]), os.strerror(int(number[1])))
+    return OSError(" ".join(said.split())[:200])
 
 
 def _is_text(name: str) -> bool:
