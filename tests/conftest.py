@@ -22,6 +22,9 @@ settings.load_profile("underdog")
 # that it starts; the tests that send one expect a terminal's behaviour.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A suite that runs in several processes is given a width that nobody asked for.
+os.environ.pop("COLUMNS", None)
+
 # the store, the snapshots and the prices of who runs the tests are not for the tests
 _data = tempfile.mkdtemp(prefix="underdog-tests-")
 atexit.register(shutil.rmtree, _data, ignore_errors=True)

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from underdog.core.study import read_study
+from underdog.verbs import places
 
 ROOT = Path(__file__).parent.parent
-STUDIES = sorted((ROOT / "examples").rglob("*.toml"))
+STUDIES = sorted((ROOT / "examples").rglob("study*.toml"))
+MACHINES = ROOT / "examples" / "machines.toml"
 
 
 def underdog(folder: Path, *args: str) -> str:
@@ -40,6 +42,11 @@ def underdog(folder: Path, *args: str) -> str:
 
 def test_there_are_examples() -> None:
     assert len(STUDIES) >= 2
+
+
+def test_the_machines_can_be_reached_as_they_say() -> None:
+    for name, runner in (("half", "local"), ("lab-a100", "ssh"), ("cluster-h100", "slurm")):
+        assert places.find(name, offers=MACHINES).runner == runner
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -152,11 +152,11 @@ def test_p5_p14_a_spot_price_above_on_demand_is_told_and_not_chosen() -> None:
     kept, left = quality.apply(rows, quality.check(rows))
     assert left == []
     for by in ("samples_per_dollar", "samples_per_second", "dollars_per_million_samples"):
-        ranking = chosen(kept, [trial()], by).ranking()
-        assert ranking[0]["offer"]["purchase"] == "on-demand", by
-    doubted = next(entry["offer"] for entry in ranking if entry["offer"]["purchase"] == "spot")
-    assert "spot_above_on_demand" in doubted["caveats"]
-    told = quality.doubts([doubted])
+        choice = chosen(kept, [trial()], by)
+        assert [e["offer"]["purchase"] for e in choice.ranking()] == ["on-demand"], by
+    (out,) = (line for line in choice.ledger() if line["verdict"] == "excluded")
+    assert (out["offer"].split("/")[-1], out["cause"]) == ("spot", "spot price")
+    told = quality.doubts([{"id": "it", "caveats": kept[1]["caveats"]}])
     assert (
         "dearer as spot" in told[[one.code for one in told].index("spot_above_on_demand")].message
     )

@@ -22,7 +22,7 @@ from underdog.verbs.offers import listing
 @pytest.fixture
 def doubted(tmp_path: Path) -> dict[str, str]:
     """A store with one trial, and a file of offers of which the spot one is doubted."""
-    rows = [offer(price=0.44), offer(price=0.49, purchase="spot", caveats="spot_above_on_demand")]
+    rows = [offer(price=0.44), offer(price=0.43, purchase="spot", caveats="two_prices")]
     names = ["provider", "region", "instance_type", "purchase", "price_per_hour", "accelerator"]
     names += ["accelerator_count", "vcpus", "memory_gib", "caveats"]
     path = tmp_path / "offers.csv"
@@ -39,12 +39,12 @@ def doubted(tmp_path: Path) -> dict[str, str]:
 def test_a_decision_tells_the_doubts_of_what_it_ranks(doubted: dict[str, str]) -> None:
     answer = decide(Options(**doubted))
     told = {one.code: one for one in answer.decision.caveats}
-    one, rule = told["spot_above_on_demand"], quality.RULES["spot_above_on_demand"]
+    one, rule = told["two_prices"], quality.RULES["two_prices"]
     assert "aws/us-east-1/g5.xlarge/spot" in one.message
     assert rule.says in one.message
     assert one.remedy == rule.remedy
     offers = {entry["offer"]["purchase"]: entry["offer"] for entry in answer.decision.ranking}
-    assert offers["spot"]["caveats"] == "spot_above_on_demand"
+    assert offers["spot"]["caveats"] == "two_prices"
     assert offers["on-demand"]["caveats"] is None
     assert answer.decision.best_measured == "aws/us-east-1/g5.xlarge/on-demand"
 
@@ -57,19 +57,19 @@ def test_the_report_marks_it_and_says_what_to_do(doubted: dict[str, str]) -> Non
     assert len(marked) == 1
     assert "spot" in marked[0]
     assert "! doubted, see below" in text
-    assert quality.RULES["spot_above_on_demand"].remedy.split(":")[0] in text
+    assert quality.RULES["two_prices"].remedy.split(":")[0] in text
 
 
 def test_the_story_of_an_offer_names_its_doubts(doubted: dict[str, str]) -> None:
     answer = decide(Options(**doubted))
-    assert "doubts it: spot_above_on_demand" in answer.explain("aws/us-east-1/g5.xlarge/spot")
+    assert "doubts it: two_prices" in answer.explain("aws/us-east-1/g5.xlarge/spot")
     assert "doubts" not in answer.explain("aws/us-east-1/g5.xlarge/on-demand")
 
 
 def test_the_list_of_offers_marks_it(doubted: dict[str, str]) -> None:
     shown = CliRunner().invoke(command, ["--offers", doubted["offers"]])
     assert shown.exit_code == 0
-    assert "0.4900 !" in shown.output
+    assert "0.4300 !" in shown.output
     assert "0.4400 !" not in shown.output
     assert "caveats says why" in shown.output
 
