@@ -14,8 +14,10 @@ from carried_jobs import job
 from hypothesis import given
 from hypothesis import strategies as st
 
+from underdog import runners
+from underdog.errors import UsageError
 from underdog.model import Estimate, Offer, Price, Trial
-from underdog.runners import Job, _remote
+from underdog.runners import Job, Setup, _remote
 
 PROGRESS_SAID = (
     '{"elapsed": 2.5, "seconds": 2, "samples_per_second": '
@@ -115,3 +117,11 @@ def test_a_whole_run_is_held_to_what_the_user_said() -> None:
     assert made.longest == 60.0
     assert replace(made, dollars=0.05).longest == pytest.approx(30.0)
     assert replace(made, whole=False).longest > 900
+
+
+def test_an_option_whose_value_the_handle_would_keep_is_refused(tmp_path: Path) -> None:
+    target = {"host": "me@box", "options": ["SetEnv=TOKEN=hunter2"]}
+    with pytest.raises(UsageError) as caught:
+        runners.make("ssh", Setup(folder=tmp_path)).render(job(tmp_path, target))
+    assert "'SetEnv'" in str(caught.value)
+    assert "hunter2" not in str(caught.value)

@@ -188,6 +188,7 @@ def test_a_cap_on_dollars_is_a_limit_in_seconds(tmp_path: Path) -> None:
     assert capped["most_dollars"] == pytest.approx(0.1)
     assert free["longest_seconds"] > 300
     assert free["would_submit"] == ["write ok"]
+    assert free["offer"] == "box"
     assert not list(Paper.queue.iterdir())
 
 
@@ -254,7 +255,6 @@ def test_an_engine_that_cannot_be_asked_leaves_the_trial_out(
     monkeypatch.setattr(elsewhere.carrying, "HEARD", 0.0)
     found = elsewhere.recover(str(tmp_path / "store.db"))
     assert [why for _, why in found.still_out] == ["The host does not answer."]
-    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("more", [{"dollars": 0.0005}, {"at_most": 0.3}])

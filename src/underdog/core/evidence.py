@@ -92,7 +92,7 @@ def _evidence(shape: Shape, tried: Sequence[Trial]) -> Evidence:
             found.faults.append("it ran out of memory")
         elif rate is None or trial.status not in ("ok", "stopped", "interrupted"):
             why = (trial.reason or "no reason").partition("\n")[0].rstrip(". ")
-            found.faults.append(f"it ended as {trial.status}: {cut(why)}")
+            found.faults.append(f"it ended as {trial.status}: {_cut(why)}")
         elif not (SMALLEST < rate.value < LARGEST and rate.high < LARGEST):
             found.faults.append("it had no positive throughput")
         elif accelerator_unused(trial):
@@ -155,6 +155,6 @@ def pool(rates: Sequence[Estimate]) -> Estimate:
     return Estimate(value=mean, low=low, high=mean + above, n=observations)
 
 
-def cut(reason: str) -> str:
+def _cut(reason: str) -> str:
     """A reason as short as a sentence bears it."""
     return reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]} …"

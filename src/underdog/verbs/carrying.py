@@ -192,7 +192,7 @@ def failed(begun: Trial, error: Exception, seconds: float, started: bool = True)
     """
     refused = isinstance(error, RefusedError)
     status: Status = "failed"
-    if refused and getattr(error, "kind", "") == "no_capacity":
+    if isinstance(error, RefusedError) and error.kind == "no_capacity":
         status = "no_capacity"
     price = begun.price.per_hour
     cost = 0.0 if refused or not started else price and price * seconds / 3600

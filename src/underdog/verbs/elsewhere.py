@@ -18,6 +18,7 @@ from underdog.measuring.command import combinations
 from underdog.measuring.interrupts import Interrupts
 from underdog.model import Trial
 from underdog.runners import Job, Runner, Setup, State
+from underdog.runners._remote import TOO_LONG
 from underdog.store import Store, open_store
 from underdog.store.owner import death
 from underdog.verbs import carrying, places
@@ -28,9 +29,7 @@ from underdog.verbs.places import Place
 POLL = 1.0  # seconds between two looks at a job on another machine
 PATIENCE = 120.0  # seconds that a cancelled job gets to end
 AT_MOST = 24 * 3600.0  # seconds of a whole run, where nothing else is said
-
 LEAST = 2.0  # seconds; less is no trial but a mistake
-TOO_LONG = "It was ended because the longest time that it may take was over."
 
 Tell = Callable[[str, State], None]  # the offer's name, and how its job stands
 
@@ -57,7 +56,7 @@ def jobs(settings: Settings, place: Place, where: Where) -> Iterator[Job]:
     """The job of each combination of knobs.
 
     Raises:
-        UsageError: a spending cap where the price is unknown.
+        UsageError: a spending cap where the price is unknown, or limits that leave no time.
     """
     price = settings.price or place.offer.price.per_hour
     if where.dollars is not None and price is None:
@@ -69,6 +68,9 @@ def jobs(settings: Settings, place: Place, where: Where) -> Iterator[Job]:
     if settings.price is not None:
         known = replace(offer.price, per_hour=price, source="--price", unknown_reason=None)
         offer = replace(offer, price=known)
+    seconds = settings.seconds or SECONDS
+    if settings.whole:
+        seconds = where.at_most or AT_MOST
     for command, knobs in combinations(settings.command, settings.knobs):
         job = Job(
             id=new_id(),
@@ -78,7 +80,7 @@ def jobs(settings: Settings, place: Place, where: Where) -> Iterator[Job]:
             command=tuple(command),
             knobs={name: printable(value) for name, value in knobs.items()},
             price=price,
-            seconds=settings.seconds or SECONDS if not settings.whole else where.at_most or AT_MOST,
+            seconds=seconds,
             precision=settings.precision or PRECISION,
             timeout=settings.timeout,
             pattern=settings.pattern,
@@ -108,7 +110,7 @@ def plan(settings: Settings, where: Where) -> list[dict[str, Any]]:
 def _planned(job: Job, place: Place, runner: Runner) -> dict[str, Any]:
     price = job.price
     return {
-        "offer": place.offer.id,
+        "offer": place.name,
         "runner": place.runner,
         "knobs": dict(job.knobs),
         "would_submit": list(runner.render(job).lines),

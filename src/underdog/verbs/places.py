@@ -22,7 +22,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """An offer, its name as the user calls it, and how to get a trial to it."""
+    """An offer, its name in the user's file or its full one, and how to get a trial to it."""
 
     name: str
     offer: Offer
@@ -58,7 +58,8 @@ def find(
                 "Which machine? Nothing names it.",
                 "Name an offer, as --on aws/us-east-1/g5.xlarge, or give --offers FILE.",
             )
-        return Place(name=on, offer=_sold(on), runner=runner or ANY_CLOUD)
+        offer = _sold(on)
+        return Place(name=offer.id, offer=offer, runner=runner or ANY_CLOUD)
     return _listed(on, runner, Path(offers))
 
 

@@ -103,6 +103,7 @@ def watch(
 
 def look(asked: Watch, tell: Tell, progress: Any = None) -> Round:
     """One round; ``tell`` is called with lines for people. See ``watch`` for what is raised."""
+    # what is asked is looked at first: without a decision no provider has to be
     if asked.refresh and _stored(asked, datetime.now(UTC)).decisions:
         _refresh(tell, progress)
     found = _judge(asked)

@@ -32,7 +32,7 @@ def row_of(trial: Trial) -> dict[str, Value]:
 
     A number is finite or None: None is unknown. Texts are ``plain``.
     """
-    found = _texts(trial) | _measured(trial) | _machine(trial)
+    found = _about(trial) | _measured(trial) | _machine(trial)
     row: dict[str, Value] = {name: _text(found.get(name)) for name in TEXTS}
     row |= {name: _finite(found.get(name)) for name in NUMBERS}
     row |= {f"knob_{plain(name)}": plain(value) for name, value in sorted(trial.knobs.items())}
@@ -55,7 +55,7 @@ def columns_of(rows: Sequence[dict[str, Value]]) -> list[str]:
     return list(dict.fromkeys([*TEXTS, *NUMBERS, *sorted({n for row in rows for n in row})]))
 
 
-def _texts(trial: Trial) -> dict[str, Any]:
+def _about(trial: Trial) -> dict[str, Any]:
     software, price = trial.software, trial.price
     return {
         **{name: getattr(trial, name) for name in ("id", "workload", "status", "reason")},
