@@ -34,7 +34,7 @@ TRACE = 0.001  # of it, so that it is asked for and not used up
 FULL_KIB = 1024  # free on a disk that is taken for full
 OWN_EXITS = ("1", "2", "125")  # of a measurement, and of the script, that end by themselves
 NO_NODE = ("JOB_SUPERVISOR_ACTOR_START_TIMEOUT", "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE")
-PENDING, RUNNING, STOPPED = "PENDING", "RUNNING", "STOPPED"
+PENDING, RUNNING, STOPPED, SUCCEEDED = "PENDING", "RUNNING", "STOPPED", "SUCCEEDED"
 
 _Amount = Annotated[float, Meta(ge=0)]
 
@@ -308,6 +308,8 @@ def _lost(where: str, job: Mapping[str, Any], told: Told, log: str | None) -> Ru
     if told.exit in OWN_EXITS:
         return RunnerError(f"The measurement by the Ray job {where} gave nothing.\n{said}")
     why = str(job.get("message") or "").strip()
+    if job["status"] == SUCCEEDED:  # as its command does where only what it waited for was killed
+        why = "its command ended."
     if told.exit is not None:
         why = f"its measurement was killed (exit status {told.exit}).\n{said}".rstrip()
     elif log is None:

@@ -87,12 +87,14 @@ def test_a_node_that_dies_takes_its_job_along_and_that_is_told(
 ) -> None:
     runner = made("ray", tmp_path)
     target = cluster.target(cpus=0, resources={"doomed": 1})
-    handle = runner.submit(runner.render(job(tmp_path, target, LONG)))
+    handle = runner.submit(runner.render(job(tmp_path, target, LONG, seconds=600.0)))
     until(lambda: started(tmp_path))
     (pid,) = started(tmp_path)
     cluster.doomed.kill()
     until(lambda: runner.status(handle).ended, 240)  # Ray's own time to take a node for dead
-    with pytest.raises(RunnerError, match="died"):
+    # Ray kills the processes there one by one: now and then its supervisor still sees the command
+    # end before it dies itself, and reports that instead of its own death
+    with pytest.raises(RunnerError, match="is lost: .*(died|its command ended)"):
         made("ray", tmp_path).collect(handle)
     until(lambda: not alive(pid))
 
