@@ -211,6 +211,21 @@ class Profile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Timeline:
+    """How a trial went over time, thinned; its times are seconds since the first observed step.
+
+    ``steps`` and ``usage`` are tables by column, every column of one length. ``steps`` has
+    ``seconds`` (at the end of a stretch of steps), ``step`` (the number of its last) and
+    ``samples_per_second`` (over the stretch, pauses left out). ``usage`` has ``seconds`` and the
+    readings of the machine by name. ``pauses`` has begin and end of each, by kind.
+    """
+
+    steps: dict[str, list[float | None]] = field(default_factory=dict)
+    usage: dict[str, list[float | None]] = field(default_factory=dict)
+    pauses: dict[str, list[list[float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Trial:
     """One attempt to run a workload on a machine; what ``measure --json`` prints."""
 
@@ -241,6 +256,9 @@ class Trial:
     handle: str | None = None  # of a running trial: what its runner finds the job by
     study: str | None = None  # id of the study that asked for it
     dollars: float | None = None  # what the machine time of the trial cost
+    why: str | None = None  # why the search asked for it
+    updated_at: str | None = None  # of a running trial: when it was last heard of, ISO 8601, UTC
+    timeline: Timeline | None = None  # a store gives it only where it is asked for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -268,3 +286,5 @@ class Decision:
     rests_on: dict[str, Any] = field(default_factory=dict)  # what was asked, tests, software, days
     services: dict[str, Any] = field(default_factory=dict)  # layers of service for a volume
     fallback: list[dict[str, Any]] = field(default_factory=list)  # what to ask for, in this order
+    study: str | None = None  # id of the study that it ended
+    exploration: dict[str, Any] = field(default_factory=dict)  # what that study came to

@@ -1,0 +1,1 @@
+"""The page: what is in a store, in a browser, while it happens."""
