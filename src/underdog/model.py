@@ -258,6 +258,7 @@ class Trial:
     dollars: float | None = None  # what the machine time of the trial cost
     why: str | None = None  # why the search asked for it
     updated_at: str | None = None  # of a running trial: when it was last heard of, ISO 8601, UTC
+    files: str | None = None  # of a whole run elsewhere: the command that fetches what it wrote
     timeline: Timeline | None = None  # a store gives it only where it is asked for
 
 

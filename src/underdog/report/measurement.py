@@ -61,6 +61,8 @@ def trial_report(trial: Trial) -> RenderableType:
         parts += [Text(""), Padding(facts, (0, 0, 0, 2), expand=False)]
     if trial.caveats:
         parts += [Text(""), caveat_lines(trial)]
+    if trial.files:
+        parts += [Text("\nFetch what it wrote:"), Text(f"  {shown(trial.files)}")]
     return Group(*parts)
 
 

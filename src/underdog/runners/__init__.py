@@ -114,7 +114,8 @@ class Runner(Protocol):
 
     A handle outlives the process that submitted: another runner of the same name, made later or
     elsewhere, finds the job by it. Where the jobs end with that process instead, the module says
-    ``ENDS_WITH_US = True``. After ``collect`` or ``cancel`` the engine keeps nothing running, and
+    ``ENDS_WITH_US = True``; where a whole run leaves files, ``files(handle)`` is the command
+    that fetches them. After ``collect`` or ``cancel`` the engine keeps nothing running, and
     no machine that costs money.
     """
 
@@ -178,6 +179,13 @@ def ends_with_us(name: str) -> bool:
     """Whether the jobs of that runner end with the process that submitted them."""
     module: Any = plugins.load(PACKAGE, GROUP, name)
     return bool(getattr(module, "ENDS_WITH_US", False))
+
+
+def files(name: str, handle: Handle) -> str | None:
+    """The command that fetches what a whole run wrote; None where it lies here, or nowhere."""
+    module: Any = plugins.load(PACKAGE, GROUP, name)
+    tells = getattr(module, "files", None)
+    return None if tells is None else str(tells(handle))
 
 
 def make(name: str, setup: Setup) -> Runner:

@@ -187,6 +187,19 @@ def _lost(there: _There, kind: str, free_kib: str, said: str) -> RunnerError:
     return RunnerError("\n".join([f"The job {where} is lost: {why}.", *lines]), hint)
 
 
+def files(handle: Handle) -> str:
+    """The command that fetches what a whole run wrote into the folder that one is in."""
+    there = _there(handle)
+    user, at, host = there.host.rpartition("@")
+    place = f"{user}{at}[{host}]" if ":" in host else there.host
+    words = ["scp", "-r"]
+    for flag, value in (("-P", there.port), ("-i", there.identity), ("-F", there.config)):
+        words += [] if value is None else [flag, str(value)]
+    for option in there.options:
+        words += ["-o", option]
+    return shlex.join([*words, f"{place}:{there.job}/{FILES}", "."])
+
+
 def runner(setup: Setup) -> Runner:
     """The runner of hosts that ssh reaches."""
     return Ssh(setup)

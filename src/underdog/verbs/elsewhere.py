@@ -104,10 +104,11 @@ def plan(settings: Settings, where: Where) -> list[dict[str, Any]]:
     place = places.find(where.on, where.runner, where.offers)
     with tempfile.TemporaryDirectory(prefix="underdog-") as folder:
         runner = runners.make(place.runner, Setup(folder=Path(folder)))
-        return [_planned(job, place, runner) for job in jobs(settings, place, where)]
+        return [planned(job, place, runner) for job in jobs(settings, place, where)]
 
 
-def _planned(job: Job, place: Place, runner: Runner) -> dict[str, Any]:
+def planned(job: Job, place: Place, runner: Runner) -> dict[str, Any]:
+    """What would be submitted for a job, and what it may cost."""
     price = job.price
     return {
         "offer": place.name,
@@ -146,18 +147,36 @@ def measure_there(
         for job in jobs(settings, place, where):
             if interrupts.count:
                 break
-            trial = carrying.begun(job, place.runner)
-            carried = carrying.submit(job, trial, runner, store)
-            if isinstance(carried, Carried):
-                limit = _limit(job, place.runner)
-                say = partial(tell, place.name)
-                trial = _to_the_end(carried, store, interrupts, say, limit)
-            else:
-                trial = carried
+            trial = carry(job, place, runner, store, interrupts, tell)
             found.append(trial)
     if not found:
         raise KeyboardInterrupt
     return found
+
+
+def carry(
+    job: Job,
+    place: Place,
+    runner: Runner,
+    store: Store,
+    interrupts: Interrupts,
+    tell: Tell = lambda name, state: None,
+) -> Trial:
+    """Have one job carried out, and keep its trial; Ctrl-C ends it there.
+
+    Raises:
+        UnderdogError: its engine does not answer any more, or does not end it; ``recover`` finds
+            the trial.
+    """
+    carried = carrying.submit(job, carrying.begun(job, place.runner), runner, store)
+    if isinstance(carried, Trial):
+        return carried
+    limit = _limit(job, place.runner)
+    trial = _to_the_end(carried, store, interrupts, partial(tell, place.name), limit)
+    if job.whole and job.folder is not None and not job.target.get("folder"):
+        trial = replace(trial, files=runners.files(place.runner, carried.handle))
+        store.save(trial)
+    return trial
 
 
 def _limit(job: Job, runner: str) -> float:

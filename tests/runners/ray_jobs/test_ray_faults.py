@@ -94,7 +94,7 @@ def test_a_node_that_dies_takes_its_job_along_and_that_is_told(
     until(lambda: runner.status(handle).ended, 240)  # Ray's own time to take a node for dead
     # Ray kills the processes there one by one: now and then its supervisor still sees the command
     # end before it dies itself, and reports that instead of its own death
-    with pytest.raises(RunnerError, match="is lost: .*(died|its command ended)"):
+    with pytest.raises(RunnerError, match=r"is lost: .*(died|its command ended)"):
         made("ray", tmp_path).collect(handle)
     until(lambda: not alive(pid))
 

@@ -25,6 +25,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxStartups 100
+Subsystem sftp internal-sftp
 SetEnv XDG_CACHE_HOME={folder}/cache {more}
 """
 

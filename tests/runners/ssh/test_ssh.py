@@ -11,6 +11,7 @@ import pytest
 from carried_jobs import LONG, alive, ended, job, made, measuring, started, trial, until
 from ssh_server import Server
 
+from underdog import runners
 from underdog.errors import RunnerError, UsageError
 from underdog.runners._remote import TOO_LONG
 from underdog.testing.runner import RunnerChecks
@@ -91,6 +92,27 @@ def test_files_go_along_and_the_users_own_setting_up_comes_first(
     assert (tmp_path / "listing").read_text() == ".gitignore go.py it's data link"
     (kept,) = [path for path in server.jobs.iterdir() if path.name in handle]
     assert not (kept / "files").exists()  # what was carried is not left there
+
+
+def test_what_a_whole_run_wrote_is_fetched_by_the_command_that_is_told(
+    server: Server, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "go.py").write_text(
+        "open('model.bin', 'w').write('weights')\nprint('samples=8', flush=True)\n"
+    )
+    told = {"folder": folder, "command": (sys.executable, "go.py"), "whole": True}
+    runner = made("ssh", tmp_path)
+    handle = runner.submit(runner.render(job(tmp_path, server.target(), **told)))
+    ended(runner, handle)
+    runner.collect(handle)
+    fetched = tmp_path / "fetched"
+    fetched.mkdir()
+    command = runners.files("ssh", handle)
+    subprocess.run(["sh", "-c", str(command)], cwd=fetched, check=True, capture_output=True)
+    assert (fetched / "files" / "model.bin").read_text() == "weights"
+    assert runners.files("local", "any") is None
 
 
 def test_a_folder_that_is_there_already_is_worked_in(server: Server, tmp_path: Path) -> None:
