@@ -27,6 +27,9 @@ Bound = Literal[
 ]
 
 
+UNKNOWN = "unknown"  # provider and region of a machine of which only a name was said
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Price:
     """USD per hour of the whole machine, or unknown with a reason. Never 0 for unknown.
@@ -78,7 +81,8 @@ class Offer:
     def id(self) -> str:
         """``provider/region-or-zone/instance_type/purchase``, with ``Nx`` before the type of N.
 
-        The term of a reserved offer follows its purchase: ``reserved:1y``.
+        The term of a reserved offer follows its purchase: ``reserved:1y``. A machine of one's own,
+        of which no more than a name was said, is called by that name.
         """
         purchase = f"{self.purchase}:{self.term}" if self.term else self.purchase
         place = self.zone or self.region
@@ -87,6 +91,9 @@ class Offer:
 
 def offer_id(provider: str, place: str, instance_type: str, purchase: str, nodes: int = 1) -> str:
     """The one spelling of an offer's name in tables, flags and records."""
+    plain = nodes == 1 and purchase == "on-demand" and "/" not in instance_type
+    if plain and provider == place == UNKNOWN:
+        return instance_type
     shape = f"{nodes}x{instance_type}" if nodes != 1 else instance_type
     return f"{provider}/{place}/{shape}/{purchase}"
 
@@ -287,5 +294,6 @@ class Decision:
     rests_on: dict[str, Any] = field(default_factory=dict)  # what was asked, tests, software, days
     services: dict[str, Any] = field(default_factory=dict)  # layers of service for a volume
     fallback: list[dict[str, Any]] = field(default_factory=list)  # what to ask for, in this order
+    plans: list[dict[str, Any]] = field(default_factory=list)  # spot and on demand by a deadline
     study: str | None = None  # id of the study that it ended
     exploration: dict[str, Any] = field(default_factory=dict)  # what that study came to

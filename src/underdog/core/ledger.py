@@ -12,12 +12,17 @@ from dataclasses import dataclass
 
 from underdog.core.constraints import Constraint, figure, shown, text
 from underdog.core.utility import Utility
+from underdog.model import UNKNOWN
 
+# as ``Offer.id`` spells it
 OFFER_ID = (
+    f"CASE WHEN provider = {text(UNKNOWN)} AND coalesce(zone, region) = {text(UNKNOWN)} "
+    "AND nodes = 1 AND purchase = 'on-demand' AND term IS NULL "
+    "AND NOT contains(instance_type, '/') THEN instance_type ELSE "
     "concat_ws('/', provider, coalesce(zone, region), "
     "CASE WHEN nodes = 1 THEN instance_type "
     "ELSE CAST(CAST(nodes AS BIGINT) AS VARCHAR) || 'x' || instance_type END, "
-    "concat_ws(':', purchase, term))"
+    "concat_ws(':', purchase, term)) END"
 )
 
 _ON_SPOT = (
@@ -46,6 +51,7 @@ def query(
     *,
     several: bool = True,
     rows: str = "",
+    also: Sequence[str] = (),
 ) -> str:
     """The query that gives ``offer, verdict, cause, reason`` of every candidate.
 
@@ -54,10 +60,12 @@ def query(
         winner: the best measured offer, where there is one.
         several: whether an offer stands there with several numbers of machines.
         rows: SQL that limits which candidates are judged, as in ``row = 7``.
+        also: more columns, of ``c`` (the candidate) or ``s`` (its scores, with ``row_``).
     """
+    more = "".join(f", {column}" for column in also)
     return (
         f"SELECT {OFFER_ID} AS offer, {_verdict(utility, winner)} AS verdict, "
-        f"{_cause(constraints)} AS cause, {_reason(constraints, utility, winner)} AS reason "
+        f"{_cause(constraints)} AS cause, {_reason(constraints, utility, winner)} AS reason{more} "
         "FROM (SELECT * EXCLUDE (shape, machines, purchase, source, price, place), "
         f"shape, machines, source, price FROM ({_stories(utility, several, rows)})) AS s "
         "JOIN candidates AS c ON c.row = s.row_ "

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from underdog.core.problems import Problems, shown
 from underdog.errors import did_you_mean
-from underdog.model import Accelerator, Caveat, Machine, Offer, Price
+from underdog.model import UNKNOWN, Accelerator, Caveat, Machine, Offer, Price
 
 Row = tuple[int, Mapping[str, Any]]
 
-UNKNOWN = "unknown"
 PURCHASES = ("on-demand", "spot", "reserved")
 _MANY = 1024  # no machine has more accelerators; a larger count is a fault, not a list to build
 
