@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["browser"]
+
 # how long an example takes says more of what else the machine does than of what is tested
 slow = [HealthCheck.too_slow]
 settings.register_profile("underdog", deadline=None, suppress_health_check=slow)
@@ -31,16 +33,18 @@ atexit.register(shutil.rmtree, _data, ignore_errors=True)
 os.environ["XDG_DATA_HOME"] = _data
 
 
-# What starts a server of its own, or an engine: its tests share one, so they stay in one process
-# where the suite runs in several.
-SHARING = (
-    "tests/catalog/test_aws_fetch.py",
-    "tests/runners/ray_jobs",
-    "tests/runners/skypilot",
-    "tests/runners/slurm",
-    "tests/runners/ssh",
-    "tests/store",
-)
+# What starts a server of its own, an engine or a browser: the tests of a group share one, so they
+# stay in one process where the suite runs in several.
+SHARING = {
+    "tests/catalog/test_aws_fetch.py": "aws",
+    "tests/report/html": "browser",
+    "tests/runners/ray_jobs": "ray",
+    "tests/runners/skypilot": "skypilot",
+    "tests/runners/slurm": "slurm",
+    "tests/runners/ssh": "ssh",
+    "tests/store": "store",
+    "tests/web": "browser",
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,8 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         path = item.path.relative_to(config.rootpath).as_posix()
-        for group in SHARING:
-            if path.startswith(group):
+        for folder, group in SHARING.items():
+            if path.startswith(folder):
                 item.add_marker(pytest.mark.xdist_group(group))
 
 

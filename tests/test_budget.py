@@ -36,6 +36,16 @@ def test_base_installation_is_light(tmp_path: Path) -> None:
         check=True,
     )
     assert len(json.loads(offers.stdout)) == 1
+    # so did the templates, styles and scripts of the pages
+    installed = next(venv.glob("lib/python*/site-packages/underdog"))
+    assert files(ROOT / "src" / "underdog") <= files(installed)
+    assert Path("report/html/templates/report.html") in files(installed)
+
+
+def files(folder: Path) -> set[Path]:
+    """What is not a module, by its path in the folder."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path for path in found if path.suffix not in (".py", ".pyc")}
 
 
 def size_mb(folder: Path) -> float:

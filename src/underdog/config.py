@@ -14,6 +14,12 @@ def data_folder() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "share") / "underdog"
 
 
+def cache_folder() -> Path:
+    """The user's folder for what can be made again (not created here); $XDG_CACHE_HOME counts."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "underdog"
+
+
 def store_url(given: str | None = None) -> str:
     """The store's URL: what was given, else $UNDERDOG_STORE, else SQLite in the data folder.
 

@@ -133,6 +133,18 @@ def test_a_study_with_two_faults_names_both(home: Path, capsys: pytest.CaptureFi
     assert "Did you mean 'utility'" in said
 
 
+def test_needs_stand_over_the_file_and_a_wrong_one_has_its_nearest(
+    files: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "study.toml").write_text('[candidates]\nneeds = ["fp65"]\n')
+    command = ["explore", "study.toml", *files, "--workload", "resnet", "--dry-run", "--json"]
+    assert run(command) == 2
+    assert "no 'fp65' in the support matrix" in capsys.readouterr().err
+    assert run([*command, "--needs", "tensorrt"]) == 0
+    (planned,) = json.loads(capsys.readouterr().out)
+    assert planned["offer"].startswith("aws/g4dn.")  # the only ones with an accelerator
+
+
 def test_without_a_study_there_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore"]) == 2
     said = capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from underdog.core.choosing import Choice, Request, choose
@@ -86,6 +88,17 @@ def c1_offers() -> list[dict[str, Any]]:
 
 def c1_trials() -> list[Trial]:
     return [trial(kind, 1 / seconds) for kind, (_, seconds, _) in C1.items()]
+
+
+def write_offers(file: Path, rows: Sequence[dict[str, Any]]) -> str:
+    """A file of offers; returns its path."""
+    names = ["provider", "region", "instance_type", "purchase", "price_per_hour", "accelerator"]
+    names += ["accelerator_count", "vcpus", "memory_gib", "arch"]
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(file)
 
 
 UNUSED = Caveat(code="accelerator_unused", message="The A10G was not used.", remedy="Use it.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from offers_and_trials import offer, plain
 
@@ -31,9 +33,17 @@ def test_a_number_that_is_none_is_no_number() -> None:
 
 
 def test_one_test_tells_of_every_region() -> None:
-    offers = [(0, "m5", 2.0), (1, "c5", None), (2, "m5", 1.0), (3, "m5", 1.0), (4, "c5", 9.0)]
+    inf = math.inf
+    offers = [
+        (0, "m5", (0, 2.0)),
+        (1, "c5", (0, inf)),
+        (2, "m5", (0, 1.0)),
+        (3, "m5", (0, 1.0)),
+        (4, "c5", (0, 9.0)),
+        (5, "m5", (1, 0.1)),
+    ]
     assert one_of_each(offers) == [2, 4]
-    assert one_of_each([(7, "x", None)]) == [7]
+    assert one_of_each([(7, "x", (inf,))]) == [7]
 
 
 def test_what_only_another_job_was_tried_on_is_no_candidate() -> None:

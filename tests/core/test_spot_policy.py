@@ -21,13 +21,27 @@ def market(runs: list[int], first: bool, ticks: int) -> list[bool]:
     return seen + [False] * (ticks - len(seen))
 
 
-@given(RUNS, st.booleans(), st.floats(0.05, 0.99), st.floats(0, 2), st.sampled_from([0.1, 0.5, 1]))
+@given(
+    RUNS,
+    st.booleans(),
+    st.floats(0.05, 0.99),
+    st.floats(0, 2),
+    st.sampled_from([0.1, 0.5, 1]),
+    st.floats(0.5, 1),
+    st.floats(0, 5),
+)
 def test_no_deadline_is_missed(
-    runs: list[int], first: bool, fraction: float, changeover: float, tick: float
+    runs: list[int],
+    first: bool,
+    fraction: float,
+    changeover: float,
+    tick: float,
+    pace: float,
+    redo: float,
 ) -> None:
     deadline = 48.0
     work = min(fraction * deadline, deadline - changeover)
-    job = Job(work=work, deadline=deadline, changeover=changeover)
+    job = Job(work=work, deadline=deadline, changeover=changeover, pace=pace, redo=redo)
     state = replay(job, market(runs, first, round(deadline / tick)), tick)
     assert state.progress == pytest.approx(work)
     assert state.now <= deadline + 1e-6

@@ -24,6 +24,7 @@ compile = [true, false]
 offers = "offers.csv"
 where = "accelerator_count > 0"
 purchase = "spot"
+needs = ["flash-attention-3", "fp64", "fp64"]
 limit = 100
 [utility]
 by = "dollars_to_train, hours_to_train"
@@ -59,6 +60,7 @@ def test_everything_that_a_study_may_say() -> None:
         offers="offers.csv",
         where="accelerator_count > 0",
         purchase=("spot",),
+        needs=("flash-attention-3", "fp64"),
         limit=100,
         by="dollars_to_train, hours_to_train",
         tolerance=0.1,
@@ -102,6 +104,8 @@ def test_everything_that_a_study_may_say() -> None:
         ("[utility]\ntolerance = '120%'", "'120%' is not a share"),
         ("[candidates]\nwhere = 'vcpus >'", "it ends too early"),
         ("[candidates]\npurchase = ['sopt']", "Did you mean 'spot'?"),
+        ("[candidates]\nneeds = []", "'[]' is not a list of names"),
+        ("[candidates]\nneeds = ['fp64', 3]", "'3' is not a text"),
         ("[constraints]\ndeadline = '2h'", "[constraints] deadline needs [utility] samples"),
         ("[knobs]\nbatch = []", "[knobs] batch"),
         ("[knobs]\nbatch = 8", "[knobs] batch"),
@@ -144,6 +148,12 @@ def test_a_study_is_the_same_one_under_other_limits_and_paths() -> None:
     assert study.id({"offers": "abc"}) == more.id({"offers": "abc"})
     assert study.id({"offers": "abc"}) != study.id({"offers": "abd"})
     assert study.id({}) != seed.id({})
+
+
+def test_what_is_needed_is_a_part_of_what_is_asked() -> None:
+    named = {needs: Study(needs=needs).id({}) for needs in ((), ("fp64",), ("bf16",))}
+    assert len(set(named.values())) == 3
+    assert named[()] == "study-6c720e4027ba"  # as before there were needs
 
 
 toml_values = st.recursive(

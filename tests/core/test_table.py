@@ -102,3 +102,17 @@ def test_the_connection_reaches_nothing_outside(sql: str, tmp_path: Path) -> Non
     with pytest.raises(duckdb.Error):
         table().connection.execute(sql.format(file=file))
     assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_the_parts_of_a_list_are_the_list(size: int) -> None:
+    whole = table()
+    order = [("price_per_hour", True)]
+    parts = [
+        row
+        for offset in range(0, 3, size)
+        for row in whole.select(order_by=order, limit=size, offset=offset)
+    ]
+    assert parts == whole.select(order_by=order)
+    assert whole.select(order_by=order, offset=1) == parts[1:]
+    assert whole.select(limit=size, offset=9) == []

@@ -14,7 +14,7 @@ from underdog.core.series import Series
 from underdog.core.stats import Throughput, throughput
 from underdog.measuring.observe import Limits, Silence, StopRule
 from underdog.measuring.outcome import outcome
-from underdog.measuring.rates import job_of, series_of_steps, throughput_of
+from underdog.measuring.rates import job_of, series_of_steps, so_far
 from underdog.measuring.records import ProcessRecords
 
 
@@ -26,6 +26,12 @@ def result(steps: int, noise: float = 0.01, seconds: float = 0.1) -> Throughput:
     rows[1:, 0] = rows[:-1, 1]
     rows[:, 2] = 8
     return throughput(Series.from_rows(rows))
+
+
+def found_so_far(processes: list[ProcessRecords], by_pattern: bool) -> Throughput:
+    found = so_far(processes, by_pattern)
+    assert found is not None
+    return found[1]
 
 
 def looks_until_satisfied(rule: StopRule, results: list[Throughput]) -> int | None:
@@ -121,16 +127,14 @@ def records(steps: int, begin: float = 0.0, **process: Any) -> ProcessRecords:
 
 def test_ranks_are_summed() -> None:
     ranks = [records(50, rank=rank, world_size=4) for rank in range(4)]
-    found = throughput_of(ranks, by_pattern=False)
-    assert found is not None
+    found = found_so_far(ranks, by_pattern=False)
     assert (found.steps, found.samples, found.ranks) == (50, 800, 4)
 
 
 def test_only_processes_that_took_steps_count() -> None:
     assert job_of([]) is None
     assert job_of([records(0)]) is None
-    found = throughput_of([records(0), records(50), records(0)], by_pattern=False)
-    assert found is not None
+    found = found_so_far([records(0), records(50), records(0)], by_pattern=False)
     assert (found.steps, found.ranks) == (50, 1)
 
 
@@ -148,8 +152,7 @@ def test_a_rank_that_was_restarted_counts_once() -> None:
         records(60, begin=100, rank=0, world_size=2),
         records(60, begin=100, rank=1, world_size=2),
     ]
-    found = throughput_of(lives, by_pattern=False)
-    assert found is not None
+    found = found_so_far(lives, by_pattern=False)
     assert (found.steps, found.ranks) == (60, 2)
 
 
@@ -157,8 +160,7 @@ def test_what_a_pattern_read_is_kept_apart() -> None:
     process = records(50)
     for index in range(40):
         assert process.take({"kind": "rate", "samples": 100, "seconds": 2, "end": 2 * index + 2})
-    found = throughput_of([process], by_pattern=True)
-    assert found is not None
+    found = found_so_far([process], by_pattern=True)
     assert found.samples == 4000
     assert found.samples_per_second is not None
     assert found.samples_per_second.value == pytest.approx(50)

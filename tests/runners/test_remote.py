@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from carried_jobs import job
+from carried_jobs import job, until
 from hypothesis import given
 from hypothesis import strategies as st
 
 from underdog import runners
+from underdog.core.figures import Figures
 from underdog.errors import UsageError
-from underdog.model import Estimate, Offer, Price, Trial
+from underdog.model import Estimate, Offer, Price, Timeline, Trial
 from underdog.runners import Job, Setup, _remote
 
 PROGRESS_SAID = (
@@ -73,6 +75,32 @@ def test_a_title_of_several_lines_stays_a_comment(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+ASKED = """\
+#!/bin/sh
+trap 'echo >>{folder}/asked' TERM
+: >{folder}/begun
+while [ ! -e {folder}/release ]; do sleep 0.05; done
+echo whole
+"""
+
+
+def test_a_job_that_is_asked_to_end_again_may_still_write_its_record(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text(ASKED.format(folder=tmp_path))
+    program.chmod(0o755)
+    (tmp_path / "job.sh").write_text(_remote.job_script(job(tmp_path, {}), None, str(program)))
+    with subprocess.Popen(["sh", str(tmp_path / "job.sh")]) as running:
+        until((tmp_path / "begun").exists)
+        running.terminate()
+        until((tmp_path / "asked").exists)
+        for _ in range(3):
+            running.terminate()
+        (tmp_path / "release").touch()
+    assert (tmp_path / "asked").read_text() == "\n"
+    assert (tmp_path / "trial.json").read_text() == "whole\n"
+    assert (tmp_path / "exit").read_text() == "0\n"
+
+
 def test_a_trial_comes_back_whole_or_not_at_all() -> None:
     whole = _remote.cancelled_trial("w")
     assert _remote.brought_back(whole, "1\n") == whole
@@ -109,6 +137,25 @@ def test_progress_is_read() -> None:
     look = _remote.look_of(PROGRESS_SAID)
     assert look is not None
     assert (look.elapsed, look.rate) == (2.5, Estimate(value=10.0, low=9.0, high=11.0, n=9))
+
+
+def test_figures_that_cannot_be_are_left_out_of_progress() -> None:
+    def figures(told: dict[str, object]) -> Figures | None:
+        look = _remote.look_of(json.dumps({**json.loads(PROGRESS_SAID), "figures": told}))
+        assert look is not None
+        assert look.rate is not None
+        return look.figures
+
+    told = {"phases": {"data": 0.25}, "usage": {"cores": None}, "timeline": {"steps": {}}}
+    assert figures(told) == Figures(
+        phases={"data": 0.25}, usage={"cores": None}, timeline=Timeline()
+    )
+    assert figures({"phases": {"data": 7.0}}) is None
+    assert figures({"timeline": {"steps": {"seconds": [2.0, 1.0]}}}) is None
+    assert (
+        figures({"measurement": {"step_seconds": {"value": -1, "low": 1, "high": 1, "n": 1}}})
+        is None
+    )
 
 
 def test_a_whole_run_is_held_to_what_the_user_said() -> None:

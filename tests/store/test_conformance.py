@@ -12,7 +12,7 @@ import pytest
 from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
 from underdog.model import Decision, Trial
-from underdog.store import Record, Store, open_store
+from underdog.store import Record, Store, Tally, open_store
 from underdog.testing.store import StoreChecks, bare_trial, check_store
 
 
@@ -64,11 +64,27 @@ class Broken:
     def trials(self, **filters: Any) -> list[Trial]:
         if self.flaw == "ignores the limit":
             filters.pop("limit", None)
+        if self.flaw == "ignores the offset":
+            filters.pop("offset", None)
+        if self.flaw == "any study":
+            filters.pop("study", None)
+        if self.flaw == "no timeline":
+            filters.pop("timeline", None)
         found = self.store.trials(**filters)
         return found[::-1] if self.flaw == "newest first" else found
 
     def decisions(self, **filters: Any) -> list[Decision]:
         return self.store.decisions(**filters)
+
+    def tally(self) -> list[Tally]:
+        found = self.store.tally()
+        return [replace(one, count=1) for one in found] if self.flaw == "never counts" else found
+
+    def update(self, trial: Trial) -> bool:
+        if self.flaw == "revives":
+            self.store.save(trial)
+            return True
+        return self.store.update(trial)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +96,21 @@ class Broken:
         "ignores the limit",
         "newest first",
         "any type",
+        "ignores the offset",
+        "any study",
+        "no timeline",
+        "never counts",
+        "revives",
     ],
 )
 def test_the_suite_finds_a_broken_store(flaw: str, tmp_path: Path) -> None:
     path = str(tmp_path / "store.sqlite3")
     with pytest.raises(AssertionError):
         check_store(lambda: cast(Store, Broken(open_store(path), flaw)))
+
+
+def test_the_suite_finds_nothing_where_nothing_is_broken(tmp_path: Path) -> None:
+    path = str(tmp_path / "store.sqlite3")
     check_store(lambda: cast(Store, Broken(open_store(path), "none")))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import string
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from underdog.model import (
     Price,
     Profile,
     Software,
+    Timeline,
     Trial,
 )
 from underdog.store import document
@@ -114,6 +116,38 @@ def test_any_trial_comes_back_equal(trial: Trial) -> None:
     text.encode()  # a database takes it
     assert "\x00" not in text
     assert json.loads(text)["status"] == trial.status
+
+
+timelines = st.builds(
+    Timeline,
+    steps=st.dictionaries(texts, st.lists(st.none() | numbers, max_size=4), max_size=3),
+    usage=st.dictionaries(texts, st.lists(st.none() | numbers, max_size=4), max_size=3),
+    pauses=st.dictionaries(texts, st.lists(st.lists(numbers, max_size=2), max_size=2), max_size=2),
+)
+
+
+@given(timelines)
+def test_any_timeline_comes_back_equal_and_apart_from_its_trial(timeline: Timeline) -> None:
+    bare = bare_trial("w")
+    trial = replace(bare, timeline=timeline)
+    assert document.encode(trial) == document.encode(bare)
+    text = document.encode_timeline(trial)
+    assert text is not None
+    assert document.decode(Timeline, text) == timeline
+    assert document.encode_timeline(bare) is None
+
+
+@pytest.mark.parametrize("column", [[1.0, math.nan], [math.inf, -math.inf], [1.5, None, math.inf]])
+def test_a_timeline_that_is_not_finite_is_refused(column: list[float | None]) -> None:
+    trial = bare_trial("w", timeline=Timeline(usage={"seconds": [1.0], "cores": column}))
+    with pytest.raises(StoreError, match=r"usage\.cores\.'\d' is (nan|inf)"):
+        document.encode_timeline(trial)
+
+
+def test_large_numbers_of_a_timeline_are_kept() -> None:
+    timeline = Timeline(usage={"x": [1e308, 1e308, None]})  # their sum is not finite
+    text = document.encode_timeline(bare_trial("w", timeline=timeline))
+    assert document.decode(Timeline, text or "") == timeline
 
 
 @given(decisions)

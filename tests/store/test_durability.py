@@ -10,12 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from underdog.errors import StoreError
-from underdog.store import open_store
+from underdog.store import open_store, schema
+from underdog.store.engine import BUSY_SECONDS, make_engine, reading, writing
+from underdog.store.owner import current_owner
 from underdog.testing.store import bare_trial
 
 # Saves trials for ever; says the id of each on stdout when it is saved. Every third stays running.
@@ -139,10 +142,25 @@ def test_a_file_that_may_not_grow_is_told_and_loses_nothing(tmp_path: Path) -> N
         assert store.trials() == [first]
 
 
+def test_an_update_does_not_wait_for_another_writer(url: str) -> None:
+    running = bare_trial("w", status="running", owner=current_owner())
+    later = replace(running, dollars=1.0)
+    with open_store(url) as store:
+        store.save(running)
+        engine = make_engine(url if "://" in url else f"sqlite:///{url}")
+        with writing(engine) as other:
+            other.execute(schema.trials.update().values(saved_at=1.0))
+            began = time.monotonic()
+            with pytest.raises(StoreError, match="cannot be written"):
+                store.update(later)
+            assert time.monotonic() - began < BUSY_SECONDS / 2
+        assert store.trials() == [running]
+        assert store.update(later)
+        assert store.trials() == [later]
+
+
 def test_what_was_saved_is_on_the_disk_before_save_returns(tmp_path: Path) -> None:
     import sqlite3
-
-    from underdog.store.engine import make_engine, reading
 
     with reading(make_engine(f"sqlite:///{tmp_path}/store.sqlite3")) as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -17,9 +19,9 @@ from alembic.script import ScriptDirectory
 
 import underdog.store
 from underdog.errors import MissingPackageError, StoreError
-from underdog.store import open_store, schema
+from underdog.store import document, open_store, schema
 from underdog.store.engine import make_engine, reading, writing
-from underdog.testing.store import bare_trial, check_store
+from underdog.testing.store import bare_trial, check_store, full_timeline, full_trial
 
 SCRIPTS = Path(underdog.store.__file__).parent / "migrations"
 
@@ -75,6 +77,43 @@ def test_migrations_make_the_tables_that_a_new_store_gets(url: str) -> None:
 def test_a_migrated_store_keeps_the_promises(url: str) -> None:
     make_by_migrations(url)
     check_store(lambda: open_store(url))
+
+
+def as_of(url: str, revision: str) -> None:
+    """The tables as that revision left them."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    with writing(engine_of(url)) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def test_a_store_of_before_timelines_keeps_its_trials(url: str) -> None:
+    asked = full_trial("w")
+    odd = bare_trial("null \x00 \udcff", study="half \ud83d")
+    kept = [asked, odd, *(bare_trial("w", study=f"s{n % 2}") for n in range(600))]
+    as_of(url, "0002")
+    insert = sa.text(
+        "INSERT INTO underdog_trials (id, workload, status, started_at, saved_at, document) "
+        "VALUES (:id, :workload, :status, :started_at, 0, :document)"
+    )
+    keys = ("id", "workload", "status", "started_at")
+    rows = [
+        {name: document.key(getattr(one, name)) for name in keys}
+        | {"document": document.encode(one)}
+        for one in kept
+    ]
+    rows.insert(7, {**rows[0], "id": "damaged", "workload": "d", "document": '{"study": 7}'})
+    with writing(engine_of(url)) as connection:
+        connection.execute(insert, rows)
+    with open_store(url) as store:
+        assert store.trials(workload="w", timeline=True) == [asked, *kept[2:]]
+        assert store.trials(study=odd.study) == [odd]
+        assert store.trials(study="s1") == [one for one in kept if one.study == "s1"]
+        told = dataclasses.replace(asked, timeline=full_timeline())
+        store.save(told)
+        assert store.trials(id=asked.id, timeline=True) == [told]
+        assert sum(one.count for one in store.tally()) == len(rows)
 
 
 def test_a_database_of_other_programs_is_shared(postgresql_url: str) -> None:

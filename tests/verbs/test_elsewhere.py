@@ -121,7 +121,7 @@ def test_what_was_measured_there_stands_under_the_record_of_here(tmp_path: Path)
         settings(tmp_path), place, lambda name, state: told.append(state)
     )
     with open_store(str(tmp_path / "store.db")) as store:
-        assert store.trials() == [trial]
+        assert store.trials(timeline=True) == [trial]
     assert trial.id != "theirs"
     assert (trial.status, trial.runner, trial.handle) == ("ok", "paper", None)
     assert trial.machine.hostname == "there"
@@ -144,7 +144,7 @@ def test_what_brings_nothing_back_is_kept_with_the_reason(
     assert trial.reason
     assert trial.dollars == dollars if dollars is not None else (trial.dollars or 0) > 0
     with open_store(str(tmp_path / "store.db")) as store:
-        assert store.trials() == [trial]
+        assert store.trials(timeline=True) == [trial]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_after_a_kill_a_trial_is_found_by_its_handle_once(
     assert not found.still_out
     assert elsewhere.recover(url).trials == []
     with open_store(url) as store:
-        assert store.trials() == found.trials
+        assert store.trials(timeline=True) == found.trials
 
 
 def test_a_trial_whose_process_lives_is_left_alone(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from underdog.model import Trial
 from underdog.store import open_store
 from underdog.verbs.explore import explore, plan
 from underdog.verbs.studies import read
+from underdog.verbs.viewing import decision_view
 
 BEST = {w: max(value(w, o) for o in offers()) for w in ("gpt-large", "resnet", "tabular")}
 
@@ -76,6 +77,20 @@ def test_a_replay_leaves_no_trace_without_a_store(home: Path) -> None:
     assert not found.kept
     assert not (home / "store.sqlite3").exists()
     assert not (home / "data").exists()
+
+
+def test_the_decision_at_its_end_can_be_asked_again(home: Path) -> None:
+    url = str(home / "kept.sqlite3")
+    found = replayed(home, max_trials=4, store=url, by="samples_per_second / price_per_hour")
+    with open_store(url) as store:
+        (decision,) = store.decisions()
+        view = decision_view(store, decision)
+    assert decision.study == found.study
+    assert view.whole
+    assert len(view.ledger) == 24
+    assert found.decision is not None
+    best = [line.offer for line in view.ledger if line.verdict == "best"]
+    assert best == [found.decision.best_measured]
 
 
 def test_the_same_seed_gives_the_same_search(home: Path) -> None:

@@ -103,6 +103,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setattr(runners, "names", lambda: ["cloud", "local", "replay"])
         monkeypatch.setattr(runners, "make", lambda name, setup: engine(setup, looks))
         monkeypatch.setattr(runners, "ends_with_us", lambda name: name != "cloud")
+        monkeypatch.setattr(runners, "together", lambda name: None)
         study = {"runner": "cloud", "command": ["train"], "offers": "offers.csv", **given}
         return explore(workload="resnet", **study)
 

@@ -72,7 +72,7 @@ def test_a_real_training_loop(loop: str, store: str, capfd: pytest.CaptureFixtur
     assert host is not None
     assert 0.1 < host < 4
     with open_store(store) as kept:
-        assert kept.trials() == [trial]
+        assert kept.trials(timeline=True) == [trial]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from underdog.errors import StoreError, TrialsError, UsageError
 from underdog.model import Estimate, Measurement, Trial
 from underdog.store import open_store
 from underdog.store.owner import current_owner
-from underdog.testing.store import bare_trial, full_trial
+from underdog.testing.store import bare_trial, full_timeline, full_trial
 from underdog.verbs.trials import export_trials, trial
 
 SEARCH = Path(__file__).parents[2] / "../shared/data/search"
@@ -276,7 +276,8 @@ def test_what_is_exported_can_be_imported(ending: str, files: Files) -> None:
     path, offers = files.write("t.csv", TRIALS), files.write("o.csv", OFFERS)
     underdog.import_trials(path, offers, files.store)
     with open_store(files.store) as store:
-        store.save(full_trial("w"), bare_trial("v", status="hung", reason="…, \n\udcff|"))
+        told = replace(full_trial("w"), timeline=full_timeline())
+        store.save(told, bare_trial("v", status="hung", reason="…, \n\udcff|"))
     exported = files.folder / f"out.{ending}"
     assert export_trials(exported, files.store) == 5
     before = files.trials()
@@ -288,6 +289,7 @@ def test_what_is_exported_can_be_imported(ending: str, files: Files) -> None:
     ours, theirs = files.trials(), underdog.trials(other)
     if ending == "json":
         assert theirs == ours
+        assert trial(told.id, other) == told, "its timeline goes along"
     for one, two in zip(ours, theirs, strict=True):
         assert (one.workload, one.status, rate(one)) == (two.workload, two.status, rate(two))
         assert one.price.per_hour == two.price.per_hour

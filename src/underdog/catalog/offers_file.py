@@ -32,6 +32,7 @@ from underdog.core.table import Table, connect
 from underdog.core.trials_offers import PURCHASES, bare
 from underdog.errors import CatalogError, did_you_mean
 from underdog.model import Price
+from underdog.progress import track
 
 # Above this, a host memory in GiB is a number of bytes or MiB under a wrong name.
 MOST_MEMORY_GIB = 65536
@@ -90,7 +91,8 @@ def _offers(
     problems = Problems(str(path))
     given = _rows(path, content, problems)
     given = _described(given) if of_trials else given
-    rows = [offer_of(number, row, problems) for number, row in given]
+    named = track(given, f"offers of {path.name}")
+    rows = [offer_of(number, row, problems) for number, row in named]
     if problems.count:
         lines = problems.text_of_all().replace("cannot be imported", "cannot be taken as offers")
         raise CatalogError(lines, "docs/reference/columns.md says what each column holds.")
@@ -115,13 +117,13 @@ def _rows(path: Path, content: bytes, problems: Problems) -> list[Row]:
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     try:
         if kind == "parquet":
-            found = list(_parquet(path))
+            found = list(track(_parquet(path), f"rows of {path.name}"))
         else:
             text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode(
                 "utf-8-sig"
             )
             read = {"json": _json, "jsonl": _json, "toml": _toml}.get(kind, _csv)
-            found = list(read(text))
+            found = list(track(read(text), f"rows of {path.name}"))
     except RecursionError as error:
         raise CatalogError(f"Cannot read '{path}' as {kind}: it is nested too deeply.") from error
     except (ValueError, OSError, EOFError, zlib.error, csv.Error, duckdb.Error) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from underdog.cli.common import FRACTION, Group, console, json_option, print_json
+from underdog.cli.progress import Progress, bars
+from underdog.progress import telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from underdog.catalog.quality import Finding
     from underdog.catalog.refresh import Outcome, Refreshed
     from underdog.verbs.catalog import Plan
-
-PLAIN_SECONDS = 10  # between two lines of progress where there is no terminal
 
 
 @click.group("catalog", cls=Group, short_help="Refresh, check and compare the offers.")
@@ -77,7 +76,7 @@ def refresh(providers: tuple[str, ...], dry_run: bool, as_json: bool, **given: A
     if dry_run:
         _print_plan(verb.plan(providers, **given), as_json)
         return 0
-    with Progress() as progress:
+    with Progress() as progress, telling(progress.tell):
         found = verb.refresh(providers, **given, progress=progress.tell)
     if as_json:
         print_json(
@@ -109,7 +108,8 @@ def check(snapshot: str | None, as_json: bool) -> int:
     from underdog.report import catalog as report
     from underdog.verbs import catalog as verb
 
-    found = verb.check(snapshot)
+    with bars():
+        found = verb.check(snapshot)
     findings = [{**asdict(one), "explained": verb.explain(one)} for one in found.findings]
     if as_json:
         print_json({"findings": findings, "left_out": found.left_out})
@@ -150,7 +150,8 @@ def diff(old: str, new: str | None, over: float | None, as_json: bool) -> None:
     from underdog.report import catalog as report
     from underdog.verbs import catalog as verb
 
-    found = verb.diff(old, new, over or 0.0)
+    with bars():
+        found = verb.diff(old, new, over or 0.0)
     if as_json:
         print_json(found)
         return
@@ -170,38 +171,6 @@ def list_(as_json: bool) -> None:
         print_json(found)
         return
     console().print(report.snapshots(found, verb.pick().hash))
-
-
-class Progress:
-    """Progress on stderr: one line that changes on a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._last, self._what = 0.0, ""
-        self._status: Any = None
-
-    def __enter__(self) -> Progress:
-        screen = console(stderr=True)
-        if screen.is_terminal:
-            self._status = screen.status("Starting")
-            self._status.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-
-    def tell(self, what: str, done: int, total: int | None) -> None:
-        of = "" if total is None else f" of {total:,}"
-        text = f"{what}, {done:,}{of}" if done else what
-        if self._status is not None:
-            from rich.markup import escape
-
-            self._status.update(escape(text))
-            return
-        now = time.monotonic()
-        if what != self._what or now - self._last >= PLAIN_SECONDS:
-            self._what, self._last = what, now
-            click.echo(text, err=True)
 
 
 def _print_plan(plan: Plan, as_json: bool) -> None:

@@ -22,6 +22,7 @@ from underdog.cli.common import (
     one_format,
     store_option,
 )
+from underdog.cli.progress import bars
 from underdog.cli.service_options import needs_option, service_options
 from underdog.cli.supply_options import supply_options
 from underdog.errors import UsageError
@@ -148,7 +149,8 @@ def command(
 
     format_ = one_format(format_, as_json)
     options["tolerance"] = options["tolerance"] or 0.0
-    answer = decide(Options(**options))
+    with bars():
+        answer = decide(Options(**options))
     if explain is not None:
         _explain(answer, explain, format_ == "json", output)
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,8 +22,8 @@ SAID_EVERY = 30.0  # seconds between two lines where no terminal renews one
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def place_options(function: _F) -> _F:
-    """The flags that name another machine and what goes there."""
+def folder_options(function: _F) -> _F:
+    """The flags that say what goes along to another machine."""
     for option in (
         click.option(
             "--no-folder",
@@ -36,6 +36,22 @@ def place_options(function: _F) -> _F:
             metavar="DIR",
             help="The folder that goes along and that the command runs in.  [default: this one]",
         ),
+    ):
+        function = option(function)
+    return function
+
+
+def carried_folder(folder: Path | None, none: bool) -> Path | None:
+    """What goes along, by the flags of ``folder_options``; None: nothing does."""
+    if none and folder is not None:
+        raise click.UsageError("Give --folder or --no-folder.")
+    return None if none else (folder or Path()).resolve()
+
+
+def place_options(function: _F) -> _F:
+    """The flags that name another machine and what goes there."""
+    function = folder_options(function)
+    for option in (
         click.option(
             "--max-dollars",
             "dollars",
@@ -65,12 +81,9 @@ def place_of(options: dict[str, Any]) -> Where | None:
             if value is not None:
                 raise click.UsageError(f"{name} is of another machine: name it with --on OFFER.")
         return None
-    if none and folder is not None:
-        raise click.UsageError("Give --folder or --no-folder.")
     from underdog.verbs.elsewhere import Where
 
-    folder = None if none else (folder or Path()).resolve()
-    return Where(folder=folder, at_most=at_most, **given)
+    return Where(folder=carried_folder(folder, none), at_most=at_most, **given)
 
 
 def carry(settings: Settings, where: Where, as_json: bool, dry_run: bool) -> int:
@@ -140,6 +153,11 @@ def _print_plan(plan: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(plan)
         return
+    print_jobs(plan)
+
+
+def print_jobs(plan: Iterable[dict[str, Any]]) -> None:
+    """Jobs that would be submitted, to the last line, and what each may cost."""
     for job in plan:
         knobs = "".join(f" {name}={value}" for name, value in job["knobs"].items())
         click.echo(f"{job['offer']} by {job['runner']}{knobs}")

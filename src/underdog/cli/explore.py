@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -17,6 +18,8 @@ from underdog.cli.common import (
     print_json,
     store_option,
 )
+from underdog.cli.progress import bars
+from underdog.cli.service_options import needs_option
 
 EVERY = 30.0  # seconds between two lines on what runs, where they cannot be drawn anew
 
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     "--maximize", "better", flag_value="higher", help="More of the --by expression is better."
 )
 @click.option("--where", metavar="CONDITION", help="Only offers that satisfy it.")
+@needs_option
 @click.option("--budget", type=POSITIVE, metavar="USD", help="The most that all tests may cost.")
 @click.option(
     "--max-trials", type=click.IntRange(1), metavar="N", help="At most so many.  [default: 20]"
@@ -81,14 +85,17 @@ def command(
     from underdog.verbs import explore as verb
     from underdog.verbs import studies
 
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value not in (None, ())}
     found = studies.read(study, given, os.environ)
     if dry_run:
         _print_plan(*verb.plan(found, store), as_json)
         return 0
     said = _Talk(found.by)
+    # tests that run have lines of their own
+    shown = bars() if found.runner == "replay" else contextlib.nullcontext()
     try:
-        result = verb.run(found, store, said.tell)
+        with shown:
+            result = verb.run(found, store, said.tell)
     finally:
         said.end()
     if as_json:

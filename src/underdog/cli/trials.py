@@ -16,6 +16,7 @@ from underdog.cli.common import (
     print_json,
     store_option,
 )
+from underdog.cli.progress import bars
 from underdog.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def import_command(
     """
     from underdog.verbs import trials as verb
 
-    summary = verb.import_trials(file, offers, _store(ctx, store), workload=workload)
+    with bars():
+        summary = verb.import_trials(file, offers, _store(ctx, store), workload=workload)
     if as_json:
         print_json(summary)
     else:
@@ -156,7 +158,8 @@ def export(
     """
     from underdog.verbs import trials as verb
 
-    count = verb.export_trials(file, _store(ctx, store), workload=workload, form=form)
+    with bars():
+        count = verb.export_trials(file, _store(ctx, store), workload=workload, form=form)
     click.echo(f"{count:,} trials written to {file}", err=True)
 
 

@@ -6,6 +6,8 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,6 +22,7 @@ from underdog.cli.common import (
     print_json,
     store_option,
 )
+from underdog.cli.elsewhere import Told, carried_folder, folder_options, print_jobs
 
 if TYPE_CHECKING:
     from underdog.report.notices import Notices
@@ -43,7 +46,19 @@ if TYPE_CHECKING:
     help="A measurement that is older asks for another one.  [default: 90d]",
 )
 @click.option("--act", is_flag=True, help="Run the tests that would settle what is open.")
-@click.option("--budget", type=POSITIVE, metavar="USD", help="The most that those may cost.")
+@click.option(
+    "--budget",
+    type=POSITIVE,
+    metavar="USD",
+    help="The most that all of those may cost, over all rounds.",
+)
+@click.option("--dry-run", is_flag=True, help="With --act: only show what would be submitted.")
+@click.option(
+    "--offers",
+    metavar="FILE",
+    help="With --act: a file of offers that says how to get at machines, before the decision's.",
+)
+@folder_options
 @click.option(
     "--notify",
     "urls",
@@ -63,6 +78,10 @@ def command(
     max_age: float,
     act: bool,
     budget: float | None,
+    dry_run: bool,
+    offers: str | None,
+    folder: Path | None,
+    no_folder: bool,
     urls: tuple[str, ...],
     everything: bool,
     as_json: bool,
@@ -77,6 +96,7 @@ def command(
     \b
     underdog watch
     underdog watch --every 6h --notify mailto://user:password@example.org
+    underdog watch --act --budget 2 --dry-run
     underdog watch --act --budget 2
     """
     from underdog.report.notices import Notices
@@ -88,6 +108,9 @@ def command(
         oldest_seconds=max_age,
         act=act,
         budget=budget,
+        dry_run=dry_run,
+        offers=offers,
+        folder=carried_folder(folder, no_folder),
         store=store,
     )
     output = _Output(Notices(urls), as_json, everything)
@@ -102,13 +125,22 @@ class _Output:
 
     def __init__(self, notices: Notices, as_json: bool, everything: bool) -> None:
         self._notices, self._as_json, self._everything = notices, as_json, everything
+        self._spent = 0.0  # of the budget, in earlier rounds
 
     def round(self, asked: Watch, several: bool = False) -> int:
         """One round; returns its exit status."""
         from underdog.verbs import watch as verb
 
+        if asked.budget is not None:
+            asked = replace(asked, budget=max(asked.budget - self._spent, 0.0))
         with _progress() as tell:
-            found = verb.look(asked, _say, tell)
+            found = verb.judge(asked, _say, tell)
+        told = Told()
+        try:
+            found = verb.act(found, asked, _say, told.tell)
+        finally:
+            told.end()
+        self._spent += found.spent
         self._print(found, several)
         failed = verb.notify(found, asked, self._notices) if self._notices else []
         for scheme in failed:
@@ -122,16 +154,25 @@ class _Output:
             else:
                 print_json(found)
         else:
-            from underdog.report.watch import watch_report
+            from underdog.report.watch import settled_lines, watch_report
 
             if several:
                 click.echo(f"{found.at}  catalog of {found.catalog_date}")
             text = watch_report(found.judged, found.tests, self._everything)
             # names are there to be searched for and pasted: the terminal may wrap them
             console().print(text, end="", soft_wrap=True)
+            console().print(settled_lines(found.settled), end="", soft_wrap=True)
+            print_jobs(planned.plan for planned in found.planned if planned.plan)
+        for planned in found.planned:
+            if planned.reason is not None:
+                _say(
+                    f"would not be run: {planned.test.workload} on {planned.test.offer}: "
+                    f"{planned.reason}"
+                )
         for one in found.done:
             if one.trial is not None:
-                _say(f"trial {one.trial} ended as {one.status}, for ${one.dollars:.4g}")
+                why = "" if one.reason is None else f": {one.reason}"
+                _say(f"trial {one.trial} ended as {one.status}, for ${one.dollars:.4g}{why}")
         sys.stdout.flush()
 
 
@@ -141,9 +182,10 @@ def _progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from underdog.cli.catalog import Progress
+    from underdog.cli.progress import Progress
+    from underdog.progress import telling
 
-    with Progress() as progress:
+    with Progress() as progress, telling(progress.tell):
         yield progress.tell
 
 

@@ -71,22 +71,23 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def one_of_each(offers: Iterable[tuple[int, Any, float | None]]) -> list[int]:
-    """Of offers of the same machine the cheapest, the first of equals; in the order given.
+def one_of_each(offers: Iterable[tuple[int, Any, tuple[float, ...]]]) -> list[int]:
+    """Of offers of the same machine the best, the first of equals; in the order given.
 
     Regions and purchase options sell the same hardware, and one test tells about all of them.
 
     Args:
-        offers: row, what makes a machine the same, USD per hour or None where unknown.
+        offers: row, what makes a machine the same, and what is to be low, such as its price: the
+            first figure decides, among equals the next.
 
     Returns:
         The rows.
     """
-    cheapest: dict[Any, tuple[float, int]] = {}
-    for row, machine, price in offers:
-        here = (math.inf if price is None else price, row)
-        cheapest[machine] = min(cheapest.get(machine, here), here, key=lambda one: one[0])
-    return [row for _, row in cheapest.values()]
+    best: dict[Any, tuple[tuple[float, ...], int]] = {}
+    for row, machine, figures in offers:
+        here = (figures, row)
+        best[machine] = min(best.get(machine, here), here, key=lambda one: one[0])
+    return [row for _, row in best.values()]
 
 
 def reachable(mine: Collection[str], others: Iterable[Collection[str]]) -> set[str]:

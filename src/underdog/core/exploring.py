@@ -72,6 +72,14 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class _Left:
+    """What tests may still cost together, and how long each may take; None: no limit."""
+
+    dollars: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Best:
     """The best candidate so far, with its value as the search counts it, and the lower end."""
 
@@ -90,7 +98,12 @@ class Explorer:
         objective: values of throughputs; see ``underdog.core.objective``.
         values: of the knobs, by name; empty for none.
         test_seconds: how long a test may take.
-        search: further arguments of ``Search``: references, prediction, seed.
+        search: further arguments of ``Search``: references, prediction, seed, the chance to get
+            each candidate.
+        waits: (n,), seconds that each candidate is waited for; nothing without it.
+
+    Attributes:
+        seconds: (n,), of a test from asking for the machine to its end.
     """
 
     def __init__(
@@ -101,9 +114,11 @@ class Explorer:
         values: Mapping[str, Sequence[str]],
         test_seconds: float,
         search: Mapping[str, Any],
+        waits: Floats | None = None,
     ) -> None:
         self.candidates, self.objective, self.values = candidates, objective, values
         self.dollars = candidates.price_per_hour * test_seconds / 3600
+        self.seconds = test_seconds + (np.zeros(len(candidates)) if waits is None else waits)
         self._memory = _memory(candidates)
         self._with = dict(search)
         self._attempts: dict[int, list[Attempt]] = {}
@@ -190,6 +205,7 @@ class Explorer:
         running: Sequence[tuple[int, Setting]] = (),
         dollars_left: float | None = None,
         closing: bool = False,
+        seconds_left: float | None = None,
     ) -> list[Planned]:
         """The next tests, at most ``count``; fewer where fewer are left or can be paid for.
 
@@ -197,13 +213,15 @@ class Explorer:
             running: candidate and setting of the tests that run now.
             dollars_left: no tests that cost more together, nor one whose price is unknown.
             closing: no more machines: only other knobs on the best one.
+            seconds_left: no test that might end later, its machine waited for.
         """
         tests: list[Planned] = []
         busy = {index for index, _ in running}
         while len(tests) < count:
-            left = None
-            if dollars_left is not None:
-                left = dollars_left - sum(test.dollars for test in tests)
+            dollars = dollars_left
+            if dollars is not None:
+                dollars -= sum(test.dollars for test in tests)
+            left = _Left(dollars, seconds_left)
             test = self._to_fit(busy, left) or self._to_tune(busy, left, closing)
             if test is None and not closing:
                 test = self._elsewhere(busy, left)
@@ -214,7 +232,7 @@ class Explorer:
             busy.add(test.index)
         return tests
 
-    def _to_fit(self, busy: set[int], left: float | None) -> Planned | None:
+    def _to_fit(self, busy: set[int], left: _Left) -> Planned | None:
         """A smaller batch on a machine where all that was tried ran out of memory."""
         for index in self._attempts:
             setting = knobs.to_fit(self.values, self._tried(index))
@@ -222,7 +240,7 @@ class Explorer:
                 return self._again(index, setting, "It ran out of memory: a smaller batch.")
         return None
 
-    def _to_work(self, busy: set[int], left: float | None) -> Planned | None:
+    def _to_work(self, busy: set[int], left: _Left) -> Planned | None:
         """Other knobs, the cheapest machine first, where nothing works and no machine is left."""
         if any(self._best_rate(index) for index in self._attempts):
             return None
@@ -233,7 +251,7 @@ class Explorer:
                 return self._again(index, setting, "Nothing works yet: other knobs.")
         return None
 
-    def _to_tune(self, busy: set[int], left: float | None, closing: bool) -> Planned | None:
+    def _to_tune(self, busy: set[int], left: _Left, closing: bool) -> Planned | None:
         """Other knobs on the cheapest measured machine; on the best one at the end."""
         if not self.values:
             return None
@@ -253,10 +271,11 @@ class Explorer:
     def _again(self, index: int, setting: dict[str, str], reason: str) -> Planned:
         return Planned(index, setting, reason, float(self.dollars[index]))
 
-    def _elsewhere(self, busy: set[int], left: float | None) -> Planned | None:
+    def _elsewhere(self, busy: set[int], left: _Left) -> Planned | None:
         unresolved = [i for i in self._attempts if self._outcome(i) is None]
         pending = sorted(busy | set(unresolved))
-        found = self.search.ask(1, pending=pending, dollars_left=left)
+        fits = None if left.seconds is None else self.seconds <= left.seconds
+        found = self.search.ask(1, pending=pending, dollars_left=left.dollars, fits=fits)
         if not found:
             return None
         one = found[0]
@@ -267,8 +286,9 @@ class Explorer:
             reason = f"The only candidate{': the largest batch first' if batch else ''}."
         return Planned(one.index, setting, reason, float(self.dollars[one.index]), one)
 
-    def _affordable(self, index: int, left: float | None) -> bool:
-        return left is None or bool(self.dollars[index] <= left)
+    def _affordable(self, index: int, left: _Left) -> bool:
+        fits = left.seconds is None or bool(self.seconds[index] <= left.seconds)
+        return fits and (left.dollars is None or bool(self.dollars[index] <= left.dollars))
 
     def _cheap(self) -> int | None:
         """The machine to try knobs on: a measured one of the cheaper half.

@@ -26,9 +26,9 @@ FACTS = (
 
 def ranking(choice: Choice) -> list[dict[str, Any]]:
     """The listed offers, the best first, as ``docs/reference/decision.md`` describes them."""
-    groups, listed = choice.groups, _listed(choice)
+    groups, listed = choice.groups, listed_groups(choice)
     place_of = {index: place for place, index in enumerate(choice.ranked)}
-    marks = _pareto(choice)
+    marks = front(choice)
     measures = _measures(choice, listed)
     value, low, high = ends = [groups[name][listed] for name in ("u", "u_low", "u_high")]
     same = [(groups["shape"][i], groups["machines"][i]) for i in listed]
@@ -83,7 +83,7 @@ def _told(estimate: Estimate, scale: float = 1.0) -> dict[str, float]:
     return {name: scale * end for name, end in zip(("value", "low", "high"), values, strict=True)}
 
 
-def _listed(choice: Choice) -> list[int]:
+def listed_groups(choice: Choice) -> list[int]:
     """The first of the measured and of the predicted offers; a quarter is kept for these."""
     limit, measured = choice.request.limit, choice.groups["source"] == "measured"
     known = [i for i in choice.ranked if measured[i]]
@@ -92,8 +92,10 @@ def _listed(choice: Choice) -> list[int]:
     return known + guessed[: limit - len(known)]
 
 
-def _pareto(choice: Choice) -> Any:
-    """A guess beats no measurement: measured offers are judged among themselves.
+def front(choice: Choice) -> Any:
+    """Which of the groups of a choice no other offer beats on both time and cost, shape (n,).
+
+    A guess beats no measurement: measured offers are judged among themselves.
 
     The rivals are those that rank, at the lowest price of each machine: another region than
     the one that ranks best may be the one that is cheaper.

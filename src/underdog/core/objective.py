@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from underdog.core.columns import BY_NAME
-from underdog.core.metrics import METRICS, NOTHING_IN_THE_WAY, metrics_sql
+from underdog.core.expected import Expected
+from underdog.core.metrics import METRICS, metrics_sql
 from underdog.core.table import Table
 from underdog.core.utility import Utility
 
@@ -52,17 +53,27 @@ class Objective:
         utility: what is asked for.
         rows: the n candidates as dicts of offer columns.
         job: its samples and limits.
+        expected: of getting and keeping them: interruptions of spot lengthen the job and make it
+            dearer, waiting lengthens it, as in choosing. One of unknown price is taken as one that
+            is there and stays.
     """
 
-    def __init__(self, utility: Utility, rows: Sequence[Mapping[str, Any]], job: Job) -> None:
+    def __init__(
+        self,
+        utility: Utility,
+        rows: Sequence[Mapping[str, Any]],
+        job: Job,
+        expected: Expected | None = None,
+    ) -> None:
         self._term, self._job, self._rows = utility.first, job, rows
+        self._expected = expected if expected is not None and expected.counts else None
         self._by_row = not set(self._term.expression.columns) <= _OF_RATE_AND_PRICE
         self._power = _column(rows, "accelerator_power_w") * _column(rows, "accelerator_count")
         self._power[self._power == 0] = np.nan
         self._grid = _column(rows, "kg_co2e_per_kwh")
         self.prices = _column(rows, "price_per_hour")
         self._order = np.argsort(self.prices, kind="stable")  # the unknown ones come last
-        if self._by_row:
+        if self._by_row or self._expected is not None:
             apart = 1.0 + 1e-13 * np.arange(len(rows))
             self.prices[self._order] = self.prices[self._order] * apart
         self._known = self.prices[self._order][: int(np.isfinite(self.prices).sum())]
@@ -95,6 +106,14 @@ class Objective:
                 found = self._sql(rate, price, at)
         return np.asarray(np.where(np.isfinite(found) & (at >= 0), found, np.nan))
 
+    def _progress(self, rate: Floats, price: Floats) -> tuple[Floats, Floats]:
+        """Samples per second of paid time, and hours of the job without a machine."""
+        if self._expected is None:
+            return rate, np.zeros(rate.shape)
+        at = self._named(price)
+        useful, waiting = self._expected.progress(rate, at, self._job.samples)
+        return rate * np.where(at < 0, 1.0, useful), np.where(at < 0, 0.0, waiting)
+
     def _named(self, price: Floats) -> NDArray[np.int64]:
         """The candidates of those prices; -1 for one that is none of them."""
         place = np.clip(np.searchsorted(self._known, price), 0, max(len(self._known) - 1, 0))
@@ -106,21 +125,23 @@ class Objective:
         job, missed = self._job, np.zeros(rate.shape, dtype=bool)
         if job.samples is None:
             return missed
-        hours = job.samples / rate / 3600
+        paid, waiting = self._progress(rate, price)
+        hours = job.samples / paid / 3600
         if job.deadline_hours is not None:
-            missed |= hours > job.deadline_hours
+            missed |= hours + waiting > job.deadline_hours
         if job.budget is not None:
             missed |= hours * price > job.budget
         return missed
 
     def _metric(self, name: str, rate: Floats, price: Floats, at: NDArray[np.int64]) -> Floats:
         samples = np.nan if self._job.samples is None else self._job.samples
+        paid, waiting = self._progress(rate, price)
         measured = SimpleNamespace(
             samples_per_second=rate,
-            samples_per_paid_second=rate,
+            samples_per_paid_second=paid,
             samples_to_train=samples,
             power_w=self._power[at],
-            **NOTHING_IN_THE_WAY,
+            waiting_hours=waiting,
         )
         offer = SimpleNamespace(price_per_hour=price, kg_co2e_per_kwh=self._grid[at])
         return np.asarray(METRICS[name].formula(measured, offer) + 0 * rate, dtype=float)
@@ -135,20 +156,23 @@ class Objective:
         table = self._table = self._table or _table(self._rows)
         place = known % len(price)
         given = {"k": known, "at": at[place], "rate": flat[known], "price": price[place]}
+        paid, waiting = self._progress(rate, price)
+        given |= {"paid": paid.reshape(-1)[known], "waiting": waiting.reshape(-1)[known]}
         table.connection.register("given", given)
         job = "NULL" if self._job.samples is None else repr(float(self._job.samples))
         columns = self._term.expression.columns
         facts = [name for name in columns if name in BY_NAME and name != "price_per_hour"]
         listed = "".join(f'o."{name}", ' for name in {*facts, "kg_co2e_per_kwh"})
         joined = (
-            f"SELECT {listed}g.k, g.rate, "
+            f"SELECT {listed}g.k, g.rate, g.waiting, nullif(g.paid, 'NaN'::DOUBLE) AS paid, "
             "nullif(g.price, 'NaN'::DOUBLE) AS price, price AS price_per_hour, "
             f"CAST({job} AS DOUBLE) AS samples_to_train, "
             "nullif(o.accelerator_power_w * o.accelerator_count, 0) AS power_w "
             "FROM given AS g JOIN offers AS o ON o.rowid = g.at"
         )
         used = [name for name in METRICS if name in columns]
-        metrics = metrics_sql("rate", "price", used) if used else "NULL"
+        expected = {"samples_per_paid_second": "paid", "waiting_hours": "waiting"}
+        metrics = metrics_sql("rate", "price", used, expected) if used else "NULL"
         found = table.run(
             f"SELECT k, ({self._term.expression.sql})::DOUBLE AS u "
             f"FROM (SELECT *, {metrics} FROM ({joined}))"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from underdog.core.figures import Figures
 from underdog.core.quantiles import student
 from underdog.model import Estimate
 
@@ -32,6 +33,7 @@ class Look:
         rate: samples per second with a 95 % interval; None before there is one.
         effective: how many independent steps would tell the mean as well.
         settled: whether the warm-up is over and the rate no longer drifts.
+        figures: all that it has shown; None where its engine does not tell.
     """
 
     elapsed: float
@@ -39,6 +41,7 @@ class Look:
     rate: Estimate | None = None
     effective: float = 0.0
     settled: bool = False
+    figures: Figures | None = None
 
 
 class Race:

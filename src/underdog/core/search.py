@@ -46,7 +46,7 @@ from underdog.core.search_utility import (
     samples_per_dollar,
     soonest_within,
 )
-from underdog.core.search_words import reason_to_stop, reason_to_test
+from underdog.core.search_words import HARD_TO_GET, reason_to_stop, reason_to_test
 from underdog.errors import UsageError
 
 __all__ = [
@@ -83,6 +83,8 @@ class Search:
         references: what other workloads did.
         allowed: (n,), False where a candidate may not be tested.
         prediction: of the roofline, where there is one.
+        had: (n,), the chance to get each one for a test; 1 without it. What is got less often
+            than not comes later, what is hardly to be had late.
         seed: of the draws. The same seed and the same tells give the same answers, in whatever
             order the candidates stand.
         settings: see ``Settings``.
@@ -99,6 +101,7 @@ class Search:
         references: Sequence[Reference] = (),
         allowed: Flags | None = None,
         prediction: Prediction | None = None,
+        had: Floats | None = None,
         seed: int = 0,
         settings: Settings = DEFAULTS,
     ) -> None:
@@ -108,6 +111,8 @@ class Search:
         self._price = self._candidates.price_per_hour
         self._utility, self._settings, self._seed = utility, settings, seed
         self._allowed = self._order.flags(allowed) & possible(utility, self._price)
+        self._had = self._order.shares(had)
+        self._asked = np.minimum(self._had / HARD_TO_GET, 1.0)
         references = self._order.references(references)
         knowledge = gather(self._candidates, references)
         self._names = tuple(reference.workload for reference in references)
@@ -140,7 +145,12 @@ class Search:
         self._belief = None
 
     def ask(
-        self, k: int = 1, *, pending: Sequence[int] = (), dollars_left: float | None = None
+        self,
+        k: int = 1,
+        *,
+        pending: Sequence[int] = (),
+        dollars_left: float | None = None,
+        fits: Flags | None = None,
     ) -> list[Suggestion]:
         """The next k tests, best first, all different; fewer where fewer are left, [] where none.
 
@@ -151,24 +161,25 @@ class Search:
             k: how many at once.
             pending: tests that run now: not suggested, and what they may show is allowed for.
             dollars_left: no test dearer than this, nor one whose price is unknown.
+            fits: (n,), False where a test cannot be begun now.
         """
         running = self._order.inside[np.array(pending, dtype=int)]
-        open_ = self._open()
+        open_ = self._open() & self._order.flags(fits)
         open_[running] = False
         if dollars_left is not None:
             open_ &= self._dollars() <= dollars_left
         if not open_.any() or k < 1:
             return []
-        _, chance = self._believe()
-        rows = shortlist(self._likeliest, self._utility, self._price, chance, open_)
+        rows = self._shortlist(open_)
         outlook = self._look_out(np.concatenate([rows, running]))
         taken = list(range(len(rows), len(outlook.rows)))
         found: list[Suggestion] = []
         for _ in range(min(k, len(rows))):
             gains = outlook.gains(np.array(taken, dtype=int))
-            gains[taken] = -1.0
+            worth_asking = gains * self._asked[outlook.rows]
+            worth_asking[taken] = -1.0
             # where nothing is expected to gain, the short list stands in its order
-            place = int(np.argmax(gains))
+            place = int(np.argmax(worth_asking))
             taken.append(place)
             found.append(self._suggestion(outlook, place, float(gains[place])))
         return found
@@ -180,8 +191,7 @@ class Search:
         found = np.isfinite(best[0])
         if not open_.any():
             return reason_to_stop(self._settings, 0.0 if found else 1.0, None, len(self._measured))
-        _, chance = self._believe()
-        rows = shortlist(self._likeliest, self._utility, self._price, chance, open_)
+        rows = self._shortlist(open_)
         losses = self._look_out(rows).losses()
         if not found or not len(losses):
             return reason_to_stop(self._settings, 1.0, 1.0, len(self._measured))
@@ -281,6 +291,11 @@ class Search:
             belief, self._utility, self._price, chance, rows, best=best, seed=self._seed
         )
 
+    def _shortlist(self, open_: Flags) -> Integers:
+        _, chance = self._believe()
+        hopes = self._likeliest, self._utility, self._price
+        return shortlist(*hopes, chance, open_, self._asked)
+
     def _dollars(self) -> Floats:
         return np.asarray(self._price * self._settings.test_seconds / 3600.0)
 
@@ -297,6 +312,7 @@ class Search:
         reason = reason_to_test(
             gain=gain,
             chance_of_failure=float(chance[row]),
+            had=float(self._had[row]),
             best=None if best[1] is None else self._candidates.names[best[1]],
             tested=len(self._measured) + len(self._failed),
             alike=None if alike is None else (self._names[alike], float(belief.references[alike])),

@@ -66,12 +66,18 @@ def possible(utility: Utility, price: Floats) -> Flags:
 
 
 def shortlist(
-    found: Explanations, utility: Utility, price: Floats, chance: Floats, open_: Flags
+    found: Explanations,
+    utility: Utility,
+    price: Floats,
+    chance: Floats,
+    open_: Flags,
+    asked: Floats,
 ) -> Integers:
     """The candidates with the best outlook, best first: at most ``SHORTLIST``.
 
     The score is a share of the best value that each explanation foresees, so that explanations
-    of different level weigh alike.
+    of different level weigh alike. ``chance`` is that of failure; ``asked`` the
+    share of its worth at which a candidate counts, less where it is hard to get.
     """
     score = np.zeros(len(price))
     for weight, mean, variance in zip(found.weights, found.means, found.variances, strict=True):
@@ -82,10 +88,10 @@ def shortlist(
                 least = min(float(value[holds].min()), 0.0)
                 value = np.where(holds, value - least, 0.0)
                 score += weight * value / max(float(value.max()), 1e-300)
-    score *= 1.0 - badly(chance)
+    score *= (1.0 - badly(chance)) * asked
     # where nothing is foreseen to hold, the fastest is the best hope
     if not score[open_].any():
-        score = mixture_quantile(*found.moments(), OPTIMIST) * (1.0 - chance)
+        score = mixture_quantile(*found.moments(), OPTIMIST) * (1.0 - chance) * asked
     rows = np.flatnonzero(open_)
     return rows[np.argsort(-score[rows], kind="stable")[:SHORTLIST]]
 

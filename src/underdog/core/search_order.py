@@ -10,6 +10,7 @@ import numpy as np
 from underdog.core.search_records import (
     Candidates,
     Flags,
+    Floats,
     Integers,
     Prediction,
     Reference,
@@ -53,6 +54,13 @@ class Order:
             return np.ones(self._count, bool)
         self._check("'allowed'", len(values))
         return np.asarray(values, bool)[self.outside_of]
+
+    def shares(self, values: Floats | None) -> Floats:
+        """The user's shares by name; all 1 where there are none."""
+        if values is None:
+            return np.ones(self._count)
+        self._check("'had'", len(values))
+        return np.asarray(values, dtype=float)[self.outside_of]
 
     def references(self, references: Sequence[Reference]) -> list[Reference]:
         """References by name, those on the user's candidates in the order inside.

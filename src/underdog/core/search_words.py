@@ -5,6 +5,7 @@ from __future__ import annotations
 from underdog.core.search_records import Settings, Stopping
 
 LIKELY_TO_FAIL = 0.3
+HARD_TO_GET = 0.5  # the chance below which a candidate counts for less
 SPEAKS = 0.3  # a reference that explains so much is named
 
 
@@ -12,6 +13,7 @@ def reason_to_test(
     *,
     gain: float,
     chance_of_failure: float,
+    had: float,
     best: str | None,
     tested: int,
     alike: tuple[str, float] | None,
@@ -29,6 +31,8 @@ def reason_to_test(
         said += f", as '{alike[0]}' did"
     if chance_of_failure >= LIKELY_TO_FAIL:
         said += f"; it may fail ({chance_of_failure:.0%})"
+    if had < HARD_TO_GET:
+        said += f"; it is hard to get (chance {had:.0%})"
     return f"{said}."
 
 

@@ -100,9 +100,16 @@ class Series:
         before = np.interp(self.end, edges, paused) - np.interp(self.start, edges, paused)
         return np.clip(before, 0.0, np.maximum(self.seconds, 0.0))
 
+    def pause_spans(self, kind: str) -> Floats:
+        """Begin and end of the pauses of a kind, in order; those of several ranks at once are one.
+
+        Shape (k, 2).
+        """
+        return _union([p for p in self.pauses if p[0] == kind])
+
     def pause_count(self, kind: str) -> int:
         """How many pauses of a kind there are among the steps; of several ranks at once is one."""
-        spans = _union([p for p in self.pauses if p[0] == kind])
+        spans = self.pause_spans(kind)
         if not len(spans) or not len(self):
             return 0
         return int(((spans[:, 1] > self.start.min()) & (spans[:, 0] < self.end.max())).sum())

@@ -21,14 +21,20 @@ ON_DEMAND: Place = "on-demand"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """Hours of work, until the deadline, and that every start on a machine costs."""
+    """Hours of work, until the deadline, and that every start on a machine costs.
+
+    ``pace`` is the share of an hour on spot that is work, for the rest goes to checkpoints;
+    ``redo`` are the hours of work that an interruption undoes.
+    """
 
     work: float
     deadline: float
     changeover: float
+    pace: float = 1.0
+    redo: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.work > 0 and self.changeover >= 0):
+        if not (self.work > 0 and self.changeover >= 0 and 0 < self.pace <= 1 and self.redo >= 0):
             raise ValueError(f"not a job: {self}")
         if not self.work + self.changeover <= self.deadline < float("inf"):
             raise ValueError(
@@ -85,18 +91,23 @@ def _worth_changing(job: Job, state: State) -> bool:
 
 def _safe(job: Job, state: State, place: Place, tick: float) -> bool:
     """Whether on demand can still make it if this tick ends with the loss of the machine."""
-    gained = 0.0
+    gained = redo = 0.0
     if place == SPOT:
         debt = state.debt if state.place == SPOT else job.changeover
-        gained = max(tick - debt, 0.0)
+        gained = max(tick - debt, 0.0) * job.pace
+        redo = min(job.redo, state.progress + gained)
     needed = job.work - state.progress - gained
-    return needed <= 0 or state.now + tick + needed + job.changeover <= job.deadline + 1e-9
+    if needed <= 0:
+        return True
+    needed += redo
+    return state.now + tick + needed + job.changeover <= job.deadline + 1e-9
 
 
 def step(job: Job, state: State, there: bool, tick: float, rule: Rule | None = None) -> Place:
     """Decide, and carry the state on by one tick; where the job was in it."""
     if state.place == SPOT and not there:
         state.place, state.debt = IDLE, 0.0
+        state.progress = max(state.progress - job.redo, 0.0)
     place = decide(job, state, there, tick, rule)
     if there:
         state.up += tick
@@ -109,11 +120,12 @@ def step(job: Job, state: State, there: bool, tick: float, rule: Rule | None = N
     state.place = place
     if place != IDLE:
         lost = min(state.debt, tick)
-        gained = min(tick - lost, job.work - state.progress)
+        pace = job.pace if place == SPOT else 1.0
+        gained = min((tick - lost) * pace, job.work - state.progress)
         state.debt -= lost
         state.progress += gained
         if place == SPOT:
-            state.spot_hours += lost + gained
+            state.spot_hours += lost + gained / pace
         else:
             state.on_demand_hours += lost + gained
     state.now += tick

@@ -101,7 +101,7 @@ def throughput(series: Series) -> Throughput:
     series = (
         series if told.all() else replace(series, samples=np.where(told, series.samples, np.nan))
     )
-    clean, found = _usable(series)
+    clean, found = usable(series)
     if not len(clean):
         found.append(caveat("too_few_steps", "No step was seen from its start to its end."))
         return Throughput(steps=steps, ranks=series.ranks, caveats=found)
@@ -133,7 +133,7 @@ def throughput(series: Series) -> Throughput:
     )
 
 
-def _usable(series: Series) -> tuple[Series, list[Caveat]]:
+def usable(series: Series) -> tuple[Series, list[Caveat]]:
     """The steps whose times can be: not backwards, and shorter than a life.
 
     A first step of no length is one whose start was not seen; it is left out without a word.

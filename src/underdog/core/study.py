@@ -50,6 +50,7 @@ class Study:
     offers: str | None = None
     where: str | None = None
     purchase: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     limit: int | None = None
     by: str = "samples_per_dollar"
     better: Literal["higher", "lower"] | None = None
@@ -101,6 +102,8 @@ class Study:
         said = dataclasses.asdict(self)
         for name in (*_LIMITS, "offers", "trials"):
             del said[name]
+        if not self.needs:  # a study that asks for none has the name that it always had
+            del said["needs"]
         text = json.dumps({**said, **contents}, sort_keys=True)
         return "study-" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
 
@@ -218,6 +221,13 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(str(word) for word in value)
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not listed:
+        raise ValueError(f'{shown(value)} is not a list of names such as ["fp64"].')
+    return tuple(dict.fromkeys(map(_text, listed)))
+
+
 def _is_word(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
@@ -285,6 +295,7 @@ TABLES: dict[str, dict[str, tuple[str, Read]]] = {
         "offers": ("offers", _text),
         "where": ("where", _text),
         "purchase": ("purchase", _some(PURCHASES)),
+        "needs": ("needs", _names),
         "limit": ("limit", _count()),
     },
     "utility": {

@@ -102,9 +102,10 @@ def lay_out(table: Table, supply: Supply, shapes: Shapes, machines: Sequence[int
             texts.append(tuple(getattr(place, k) if k in keys else None for k in _KEYS))
             sold = math.nan if found.offered is None else float(found.offered)
             ends = (*_ends(found.wait, 3600), *_ends(found.interruptions))
-            figures.append((level, count, sold, *ends, *(found.prices or (math.nan,) * 2)))
+            prices = found.prices or (math.nan,) * 2
+            figures.append((level, count, sold, found.chance.value, *ends, *prices))
     named = [name + end for name in ("wait_hours", "interruptions") for end in ENDS]
-    named = ["level", "count", "offered", *named, "price_low", "price_high"]
+    named = ["level", "count", "offered", "chance", *named, "price_low", "price_high"]
     columns = dict(zip(named, np.array(figures).T, strict=True))
     _make(table, "supply", columns, dict(zip(_KEYS, zip(*texts, strict=True), strict=True)))
     kinds = dict.fromkeys((name.provider, name.instance_type) for name in shapes.names)
@@ -156,8 +157,8 @@ def joins(supply: Supply) -> str:
 def columns(supply: Supply) -> str:
     """Of each offer ``wait_hours`` and ``interruptions`` of all its machines, with both ends.
 
-    And ``price_low`` and ``price_high`` of all of them, the price itself where nothing is told of
-    other days, and whether it is ``offered``.
+    And the ``chance`` that an attempt succeeds at once; ``price_low`` and ``price_high`` of all of
+    them, the price itself where nothing is told of other days; and whether it is ``offered``.
     """
     found = []
     few, many = gamma_ends(INHERITED_EVENTS)
@@ -172,12 +173,15 @@ def columns(supply: Supply) -> str:
         rate = f"greatest({rate}, {SMALLEST_RATE}) * r.machines * o.nodes"
         found.append(f"{wait} AS wait_hours{end}")
         found.append(f"CASE WHEN o.purchase = 'spot' THEN {rate} ELSE 0 END AS interruptions{end}")
-    offered = "coalesce(s4.offered, s3.offered) <> 0" if supply.known else "CAST(NULL AS BOOLEAN)"
+    chance, offered = "CAST(NULL AS DOUBLE)", "CAST(NULL AS BOOLEAN)"
+    if supply.known:
+        chance = f"coalesce({', '.join(f's{k}.chance' for k in range(LEVELS - 1, -1, -1))})"
+        offered = "coalesce(s4.offered, s3.offered) <> 0"
     for end, choose in (("_low", "least"), ("_high", "greatest")):
         told = f"coalesce(s4.price{end}, s3.price{end}) / o.price_per_hour"
         share = f" * {choose}(1, {told})" if supply.known else ""
         found.append(f"o.price_per_hour * r.machines{share} AS price{end}")
-    return ", ".join([*found, f"{offered} AS offered"])
+    return ", ".join([*found, f"{chance} AS chance", f"{offered} AS offered"])
 
 
 def expected(source: str, supply: Supply) -> str:

@@ -89,6 +89,7 @@ class Table:
         where: Expression | None = None,
         order_by: Sequence[tuple[str, bool]] = (),
         limit: int | None = None,
+        offset: int = 0,
     ) -> list[dict[str, Any]]:
         """The offers that satisfy ``where``, as dicts of all columns in their order.
 
@@ -97,16 +98,21 @@ class Table:
             order_by: (column, descending); an unknown comes last either way. Ties keep the order
                 of provider, region, instance type and purchase.
             limit: at most so many.
+            offset: leave out so many of the first.
 
         Raises:
             ExpressionError: on some row the expression has no value, or a column is unknown.
         """
         names = [column.name for column in OFFER_COLUMNS]
         listed = ", ".join(f'"{name}"' for name in names)
-        sql = f"SELECT {listed} FROM offers{self._where(where)} ORDER BY {_order(order_by)}"
-        if limit is not None:
-            sql += f" LIMIT {int(limit)}"
-        rows = self.run(sql).fetchall()
+        order, wanted = _order(order_by), self._where(where)
+        part = "" if limit is None else f" LIMIT {int(limit)}"
+        if offset:
+            # only the rows of the part are read whole
+            part += f" OFFSET {int(offset)}"
+            wanted = f" WHERE rowid IN (SELECT rowid FROM offers{wanted} ORDER BY {order}{part})"
+            part = ""
+        rows = self.run(f"SELECT {listed} FROM offers{wanted} ORDER BY {order}{part}").fetchall()
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def count(self, where: Expression | None = None) -> int:

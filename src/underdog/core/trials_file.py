@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, get_args
 from underdog.core.compare import from_repeats
 from underdog.core.problems import Problems, shown
 from underdog.core.suspects import Run, unused_accelerators
+from underdog.core.timeline import fault_of
 from underdog.core.trials_offers import Known, Row, bare
 from underdog.errors import did_you_mean
 from underdog.model import Caveat, Estimate, Measurement, Software, Status, Trial
@@ -231,6 +232,8 @@ def check_measured(number: int, trial: Trial, problems: Problems) -> None:
     offered = trial.offer.price.per_hour if trial.offer else None
     for name, price in (("price", trial.price.per_hour), ("offer.price", offered)):
         problems.number(number, f"{name}.per_hour", price)
+    if trial.timeline is not None and (fault := fault_of(trial.timeline)):
+        problems.add(number, "timeline", fault)
     measured = trial.measurement
     if measured is None:
         return

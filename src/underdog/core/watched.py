@@ -57,6 +57,8 @@ class Test:
     """A test that would settle something, where it costs least.
 
     ``dollars`` is None where the price is unknown; ``here`` says whether it is this machine.
+    ``offers`` is the file that has the offer, None where the catalog has it; ``runner`` is whose
+    table it has there, None where nothing says how to get at it.
     """
 
     workload: str
@@ -65,6 +67,28 @@ class Test:
     minutes: float
     dollars: float | None
     here: bool = False
+    offers: str | None = None
+    runner: str | None = None
+
+
+class Sold(NamedTuple):
+    """Where a machine is to be had for a test: an offer, and USD per hour of all its nodes."""
+
+    offer: str
+    price: float | None
+    offers: str | None = None
+    runner: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """What tests did to a decision: its verdict before them, and after."""
+
+    id: str
+    workload: str
+    utility: str
+    was: Verdict
+    verdict: Verdict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,17 @@ from underdog.core import watch_doubts, watch_lead
 from underdog.core.next_tests import TEST_MINUTES
 from underdog.core.rescoring import Scores
 from underdog.core.versions import newest
-from underdog.core.watched import Finding, Judged, Machine, Seen, Test, judged, standing
+from underdog.core.watched import (
+    Finding,
+    Judged,
+    Machine,
+    Seen,
+    Settled,
+    Sold,
+    Test,
+    judged,
+    standing,
+)
 from underdog.model import Decision, Trial
 
 
@@ -71,33 +82,34 @@ def wanted(found: Judged) -> list[Machine]:
 
 
 def priced(
-    found: Judged, cheapest: Mapping[tuple[str, str], tuple[str, float]], here: tuple[str, str]
+    found: Judged, sold: Mapping[Machine, Sold], here: tuple[str, str] = ("", "")
 ) -> list[Test]:
     """The tests that would settle a decision, each where it costs least.
 
     A measurement of a machine holds wherever it is bought, so the cheapest offer of it will do.
 
     Args:
-        cheapest: of a provider and an instance type, the cheapest offer and its USD per hour.
+        sold: where each machine is to be had.
         here: provider and instance type of this machine.
     """
     places = {s.machine: s for s in (found.before, found.now) if s is not None}
     tests = []
     for machine in wanted(found):
-        offer, price = cheapest.get(machine[:2], (None, None))
-        known = places.get(machine)
-        if price is None and known is not None:
-            offer, price = known.offer, known.price_per_hour
-            price = None if price is None else price / machine.nodes
-        dollars = None if price is None else price * machine.nodes * TEST_MINUTES / 60
+        place, known = sold.get(machine), places.get(machine)
+        if place is None and known is not None:
+            place = Sold(known.offer, known.price_per_hour)
+        place = place or Sold("/".join(machine[:2]), None)
+        dollars = None if place.price is None else place.price * TEST_MINUTES / 60
         tests.append(
             Test(
                 workload=found.workload,
-                offer=offer or "/".join(machine[:2]),
+                offer=place.offer,
                 machine=machine,
                 minutes=TEST_MINUTES,
                 dollars=dollars,
                 here=machine[:2] == here and machine.nodes == 1,
+                offers=place.offers,
+                runner=place.runner,
             )
         )
     return tests
@@ -105,7 +117,32 @@ def priced(
 
 def cheapest_set(found: Sequence[Judged]) -> list[Test]:
     """The tests of all decisions together: one test of a workload on a machine serves them all."""
-    once = {(test.workload, test.machine): test for one in found for test in one.tests}
-    return sorted(
-        once.values(), key=lambda t: (t.dollars is None, t.dollars or 0.0, t.workload, t.offer)
-    )
+    once: dict[tuple[str, Machine], Test] = {}
+    for test in (test for one in found for test in one.tests):
+        other = once.setdefault((test.workload, test.machine), test)
+        if _cost(test) < _cost(other):
+            once[test.workload, test.machine] = test
+    return sorted(once.values(), key=lambda t: (_cost(t), t.workload, t.offer))
+
+
+def _cost(test: Test) -> float:
+    return math.inf if test.dollars is None else test.dollars
+
+
+def settled(
+    before: Iterable[Judged], after: Iterable[Judged], tests: Iterable[Test]
+) -> list[Settled]:
+    """What tests that were run did to the decisions that asked for them."""
+    run = {(test.workload, test.machine) for test in tests}
+    now = {one.id: one.verdict for one in after}
+    return [
+        Settled(
+            id=one.id,
+            workload=one.workload,
+            utility=one.utility,
+            was=one.verdict,
+            verdict=now.get(one.id, one.verdict),
+        )
+        for one in before
+        if any((one.workload, machine) in run for machine in wanted(one))
+    ]

@@ -13,11 +13,12 @@ from underdog.core import caveats
 from underdog.core.series import Job
 from underdog.core.stats import Throughput, throughput
 from underdog.core.verdict import Peaks, bound_by
-from underdog.measuring.observe import Limits
+from underdog.measuring.observe import Limits, steady_span
 from underdog.measuring.outcome import outcome
 from underdog.measuring.rates import job_of
 from underdog.measuring.records import ProcessRecords
 from underdog.measuring.run import Run
+from underdog.measuring.timelines import timeline_of
 from underdog.model import Caveat, Profile, Software, Trial
 from underdog.units import GIB
 
@@ -66,6 +67,7 @@ def conclude(begun: Trial, run: Run, limits: Limits, peaks: PeaksOf) -> Trial:
         caveats=all_caveats(begun, run, job, result, usage, profile),
         software=software_of(begun, leader),
         profile=profile,
+        timeline=timeline_of(job.series if job else None, run.sampler, run.began),
     )
 
 
@@ -81,9 +83,7 @@ def usage_of(run: Run, job: Job | None, result: Throughput) -> dict[str, float |
     """How the machine was used after warm-up; over the whole run where no step was taken."""
     start, end = run.began, run.ended
     if job and len(job.series):
-        series = job.series
-        first = min(result.warmup_steps, len(series) - 1)
-        start, end = float(series.start[first]), float(series.end[-1])
+        start, end = steady_span(job.series, result)
     usage = run.sampler.usage(start, end)
     if run.cpu_seconds is not None:
         usage["cpu_seconds_user"], usage["cpu_seconds_system"] = run.cpu_seconds

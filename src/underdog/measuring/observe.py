@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from underdog.core.series import Series
 from underdog.core.stats import Throughput, is_precise
 from underdog.measuring.interrupts import Interrupts
 from underdog.measuring.launch import Script
@@ -42,10 +43,28 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """For the one who watches."""
+    """For the one who watches.
+
+    ``elapsed`` counts from ``began``, a time of ``time.perf_counter()`` as those of the steps are.
+    """
 
     elapsed: float
     result: Throughput | None
+    series: Series | None = None  # the steps that the result is of
+    sampler: Sampler | None = None
+    began: float = 0.0
+
+    def span(self) -> tuple[float, float]:
+        """The time that counts so far: see ``steady_span``."""
+        if self.series is None or self.result is None:
+            return self.began, self.began + self.elapsed
+        return steady_span(self.series, self.result)
+
+
+def steady_span(series: Series, result: Throughput) -> tuple[float, float]:
+    """From the first step after the warm-up to the last; there must be a step."""
+    first = min(result.warmup_steps, len(series) - 1)
+    return float(series.start[first]), float(series.end[-1])
 
 
 class StopRule:
@@ -94,7 +113,8 @@ class Observer:
     """Watches one run.
 
     Args:
-        result: computes the rate so far from the records; its cost is watched and bounded.
+        look: makes the job's steps and their rate so far of the records; its cost is watched and
+            bounded.
         progress_line: what a terminal shows meanwhile.
         listener: is told of every look.
     """
@@ -108,14 +128,14 @@ class Observer:
         limits: Limits,
         *,
         interrupts: Interrupts,
-        result: Callable[[], Throughput | None],
+        look: Callable[[], tuple[Series, Throughput] | None],
         progress_line: Callable[[Progress], str] | None = None,
         listener: Callable[[Progress], None] | None = None,
     ) -> None:
         self.script, self.reader, self.sampler, self.output = script, reader, sampler, output
         self.limits = limits
         self.interrupts = interrupts
-        self.result = result
+        self.look = look
         self.progress_line = progress_line
         self.listener = listener
         self.began = time.perf_counter()
@@ -136,10 +156,11 @@ class Observer:
             stopping = self._pass_on_interrupts(now) or stopping
             self._watch_life(silence, now, fresh)
             if now >= next_look:
-                result = self.result()
+                series, result = self.look() or (None, None)
                 cost = time.perf_counter() - now
                 next_look = now + max(0.5, cost * 50)
-                self._show(Progress(now - self.began, result))
+                elapsed = now - self.began
+                self._show(Progress(elapsed, result, series, self.sampler, self.began))
                 if not stopping and self.ending == "itself":
                     self.ending = self._reason_to_end(rule, silence, result, now)
             if not stopping and self.ending not in ("itself", "interrupt"):

@@ -21,10 +21,12 @@ def job_of(processes: Sequence[ProcessRecords], by_pattern: bool = False) -> Job
     return combine([make(process) for process in processes])
 
 
-def throughput_of(processes: Sequence[ProcessRecords], by_pattern: bool) -> Throughput | None:
-    """The job's throughput so far, None where no step was taken."""
+def so_far(
+    processes: Sequence[ProcessRecords], by_pattern: bool
+) -> tuple[Series, Throughput] | None:
+    """The job's steps so far and their throughput, None where no step was taken."""
     job = job_of(processes, by_pattern)
-    return throughput(job.series) if job else None
+    return (job.series, throughput(job.series)) if job else None
 
 
 def series_of_steps(process: ProcessRecords) -> Series:

@@ -19,7 +19,7 @@ from underdog.measuring.nvml import Nvml
 from underdog.measuring.observe import Ending, Limits, Observer, Progress
 from underdog.measuring.output import Output
 from underdog.measuring.pattern import RateReader, compile_pattern
-from underdog.measuring.rates import throughput_of
+from underdog.measuring.rates import so_far
 from underdog.measuring.records import ProcessRecords, RecordsReader
 from underdog.measuring.sampler import Sampler
 
@@ -119,7 +119,7 @@ def _run(
                 output,
                 request.limits,
                 interrupts=interrupts,
-                result=lambda: throughput_of(reader.processes, rates is not None),
+                look=lambda: so_far(reader.processes, rates is not None),
                 progress_line=request.progress_line,
                 listener=request.listener,
             ).watch()

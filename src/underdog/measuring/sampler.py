@@ -115,10 +115,7 @@ class Sampler:
                 self._shared_share = min(1.0, counted / tree.resident)
         self.peak_host = max(self.peak_host, int(tree.resident * self._shared_share))
         for device in sample.devices:
-            used = device.process_memory
-            if used is None and device.memory_used is not None:
-                # in a container the driver tells process numbers of another world
-                used = max(0, device.memory_used - self._device_before.get(device.index, 0))
+            used = self.device_bytes(device)
             if used is not None:
                 self.peak_devices[device.index] = max(self.peak_devices.get(device.index, 0), used)
 
@@ -140,6 +137,14 @@ class Sampler:
 
     def usage(self, start: float, end: float) -> dict[str, float | None]:
         """Means over the samples of a span of time; see ``docs/reference/usage.md``."""
+        found = self.means(start, end)
+        if found:
+            events = self.thermal_events()
+            found["cpu_thermal_throttles"] = None if events is None else float(events)
+        return found
+
+    def means(self, start: float, end: float, most: int = KEPT) -> dict[str, float | None]:
+        """What a look at the samples alone tells of a span, of at most so many of them."""
         inside = [s for s in self.samples if start <= s.time <= end]
         if len(inside) < 2:  # a span shorter than our rhythm: the samples around it
             before = [s for s in self.samples if s.time < start][-1:]
@@ -147,16 +152,33 @@ class Sampler:
             inside = before + inside + after
         if len(inside) < 2:
             return {}
+        inside = spread(inside, most)
         first, last = inside[0], inside[-1]
         found = tree_usage(first, last) | host_usage(inside)
         found["threads"] = mean(s.tree.threads for s in inside)
         found["processes"] = mean(len(s.tree.pids) - 1 for s in inside)  # the guard is ours
-        found["memory_gib"] = mean(s.tree.resident * self._shared_share / GIB for s in inside)
+        found["memory_gib"] = mean(self.memory_gib(s) for s in inside)
         if len(self._nvml):
             found |= device_usage(inside)
-        events = self.thermal_events()
-        found["cpu_thermal_throttles"] = None if events is None else float(events)
         return found
+
+    def memory_gib(self, sample: Sample) -> float:
+        """Memory of the tree, GiB, shared pages counted once where the kernel tells."""
+        return sample.tree.resident * self._shared_share / GIB
+
+    def device_bytes(self, device: DeviceReading) -> int | None:
+        """What our processes hold of a device."""
+        if device.process_memory is not None or device.memory_used is None:
+            return device.process_memory
+        # in a container the driver tells process numbers of another world
+        return max(0, device.memory_used - self._device_before.get(device.index, 0))
+
+
+def spread(samples: list[Sample], most: int) -> list[Sample]:
+    """At most so many of the samples, evenly, the first and the last among them."""
+    if len(samples) <= most:
+        return samples
+    return [samples[round(i * (len(samples) - 1) / (most - 1))] for i in range(most)]
 
 
 def tree_usage(first: Sample, last: Sample) -> dict[str, float | None]:
@@ -199,12 +221,8 @@ def host_usage(samples: list[Sample]) -> dict[str, float | None]:
 
 def device_usage(samples: list[Sample]) -> dict[str, float | None]:
     """Means over time and over the accelerators that were busy; sums for power."""
-    by_device: dict[int, list[DeviceReading]] = {}
-    for sample in samples:
-        for device in sample.devices:
-            by_device.setdefault(device.index, []).append(device)
-    rows = list(by_device.values())
-    busy = [r for r in rows if (mean(d.utilization for d in r) or 0) > 0.01] or rows
+    rows = list(by_device(samples).values())
+    busy = [row for row in rows if is_busy(row)] or rows
     flat = [device for row in busy for device in row]
     joules = [
         last.joules - row[0].joules
@@ -215,9 +233,7 @@ def device_usage(samples: list[Sample]) -> dict[str, float | None]:
     power = [mean(d.power_w for d in row) for row in busy]
     known_power = [p for p in power if p is not None]
     return {
-        "accelerators_busy": float(
-            sum((mean(d.utilization for d in row) or 0) > 0.01 for row in rows)
-        ),
+        "accelerators_busy": float(sum(is_busy(row) for row in rows)),
         "accelerator_utilization": mean(d.utilization for d in flat),
         "accelerator_memory_activity": mean(d.memory_activity for d in flat),
         "accelerator_clock_mhz": mean(d.clock_mhz for d in flat),
@@ -227,6 +243,20 @@ def device_usage(samples: list[Sample]) -> dict[str, float | None]:
         "accelerator_thermal_share": mean(as_number(d.thermal) for d in flat),
         "accelerator_power_capped_share": mean(as_number(d.power_capped) for d in flat),
     }
+
+
+def by_device(samples: list[Sample]) -> dict[int, list[DeviceReading]]:
+    """The readings of each device, by its index."""
+    found: dict[int, list[DeviceReading]] = {}
+    for sample in samples:
+        for device in sample.devices:
+            found.setdefault(device.index, []).append(device)
+    return found
+
+
+def is_busy(readings: list[DeviceReading]) -> bool:
+    """Whether a device worked for more than one percent of the time."""
+    return (mean(device.utilization for device in readings) or 0) > 0.01
 
 
 def mean(values: Iterable[float | None]) -> float | None:

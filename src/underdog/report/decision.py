@@ -14,7 +14,7 @@ from rich.text import Text
 
 from underdog.core.metrics import METRICS
 from underdog.model import Decision
-from underdog.report import ranking, services, supply
+from underdog.report import plans, ranking, services, supply
 from underdog.report.measurement import shown
 from underdog.report.ranking import MEASURED, PREDICTED, machine_name
 
@@ -69,6 +69,8 @@ def decision_report(
         parts += [Text(""), ranking_table(decision, width), _legend(decision)]
     if len(decision.fallback) > 1:
         parts += [Text(""), supply.fallback(decision.fallback)]
+    if decision.plans:
+        parts += [Text(""), plans.first(decision.plans, number)]
     if decision.test_next:
         parts += [Text(""), _test_next(decision)]
     if decision.services:
@@ -249,13 +251,19 @@ def _gain(gain: float) -> str:
     return f"expected {number(1 + gain, 2)} times as good"
 
 
+def cause_words(verdict: str, cause: str) -> str:
+    """A verdict and its cause in words."""
+    return _CAUSES.get((verdict, cause), f"out: {cause}")
+
+
 def _funnel(decision: Decision) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2), show_header=False)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for line in decision.funnel:
-        words = _CAUSES.get((line["verdict"], line["cause"]), f"out: {line['cause']}")
-        table.add_row(Text(f"{line['offers']:,}"), Text(words))
+        table.add_row(
+            Text(f"{line['offers']:,}"), Text(cause_words(line["verdict"], line["cause"]))
+        )
     title = f"{decision.candidates:,} candidates"
     return Group(Text(title, style="bold"), Padding(table, (0, 0, 0, 2), expand=False))
 

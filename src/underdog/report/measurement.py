@@ -11,28 +11,38 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from underdog.core.views.facts import (
+    BOUND_NAMES,
+    PHASE_NAMES,
+    accelerator_words,
+    gib,
+    knob_text,
+    machine_text,
+    memory_words,
+    price_words,
+    processor_words,
+    steps_text,
+    traffic_words,
+)
+from underdog.core.views.words import shown
 from underdog.model import Estimate, Measurement, Trial
 from underdog.units import format_seconds
 
+__all__ = [
+    "BOUND_NAMES",
+    "STATUS_NAMES",
+    "best",
+    "interval_text",
+    "knob_text",
+    "knobs_report",
+    "next_command",
+    "number",
+    "shown",
+    "ties",
+    "trial_report",
+]
+
 BAR = 36  # characters of the longest bar
-LEAST_TRAFFIC = 1e5  # bytes per second that are worth a word
-PHASE_NAMES = {
-    "data": "waiting for data",
-    "transfer": "host to device",
-    "forward": "forward",
-    "backward": "backward",
-    "optimizer": "optimizer",
-    "communication": "communication",
-    "other": "other",
-}
-BOUND_NAMES = {
-    "data": "waiting for data",
-    "cpu": "the processor",
-    "accelerator_compute": "the accelerator's arithmetic",
-    "accelerator_memory": "the accelerator's memory bandwidth",
-    "communication": "communication",
-    "launch": "launching work on the accelerator",
-}
 STATUS_NAMES = {
     "ok": ("measured", "green"),
     "interrupted": ("interrupted", "yellow"),
@@ -80,20 +90,6 @@ def headline(trial: Trial) -> Text:
     return text
 
 
-def machine_text(trial: Trial) -> str:
-    """The machine in a few words."""
-    machine = trial.machine
-    words = [w for w in (machine.provider, machine.instance_type) if w]
-    cpu = f"{machine.vcpus:g} vCPU" if machine.vcpus else None
-    words += [w for w in (cpu, machine.cpu_model) if w]
-    if machine.accelerators:
-        words.append(f"{len(machine.accelerators)} × {machine.accelerators[0].name}")
-    if machine.memory_gib:
-        words.append(f"{machine.memory_gib:.0f} GiB")
-    offered = trial.offer.id if trial.offer else None  # all that is known of one never reached
-    return ", ".join(words) or machine.hostname or offered or "this machine"
-
-
 def rate_lines(measurement: Measurement) -> Text:
     """The rate, and what it rests on."""
     text = Text()
@@ -124,11 +120,6 @@ def rate_lines(measurement: Measurement) -> Text:
         if m.samples_per_second_with_pauses:
             text.append(f"; with them {number(m.samples_per_second_with_pauses)} samples/s")
     return text
-
-
-def steps_text(steps: int) -> str:
-    """``1 step``, ``2,000 steps``."""
-    return f"{steps:,} step{'s' * (steps != 1)}"
 
 
 def interval_text(estimate: Estimate) -> str:
@@ -178,70 +169,6 @@ def fact_table(trial: Trial) -> Table:
         if words:
             table.add_row(name, " · ".join(shown(word) for word in words))
     return table
-
-
-def memory_words(trial: Trial) -> list[str]:
-    names = {"host": "host", "accelerator": "each accelerator"}
-    known = {k: v for k, v in trial.peak_memory_gib.items() if v is not None and k in names}
-    return [f"peak {gib(v)} {names[k]}" for k, v in known.items()]
-
-
-def processor_words(trial: Trial) -> list[str]:
-    use, words = trial.usage, []
-    if (cores := use.get("cores")) is not None:
-        of = f" of {trial.machine.vcpus:g}" if trial.machine.vcpus else ""
-        words.append(f"{cores:.2f}{of} vCPUs busy")
-    if (ghz := use.get("cpu_ghz")) is not None:
-        words.append(f"{ghz:.2f} GHz")
-    if (watts := use.get("cpu_power_w")) is not None:
-        words.append(f"{watts:.0f} W")
-    if (other := use.get("other_load_cores") or 0) > 0.05:
-        words.append(f"others use {other:.2f}")
-    if (steal := use.get("steal_cores") or 0) > 0.01:
-        words.append(f"{steal:.2f} stolen by the hypervisor")
-    return words
-
-
-def accelerator_words(trial: Trial) -> list[str]:
-    use, words = trial.usage, []
-    busy = use.get("accelerators_busy")
-    if busy is not None and trial.machine.accelerators:
-        words.append(f"{busy:.0f} of {len(trial.machine.accelerators)} used")
-    if busy and (share := use.get("accelerator_utilization")) is not None:
-        words.append(f"busy {100 * share:.0f} % of the time")
-    if busy and (share := use.get("accelerator_memory_activity")) is not None:
-        words.append(f"its memory {100 * share:.0f} %")
-    if busy and (watts := use.get("accelerator_power_w")) is not None:
-        words.append(f"{watts:.0f} W")
-    if busy and (mhz := use.get("accelerator_clock_mhz")) is not None:
-        words.append(f"{mhz:.0f} MHz")
-    return words
-
-
-def traffic_words(trial: Trial) -> list[str]:
-    names = {
-        "disk_read_bytes_per_second": "read",
-        "disk_write_bytes_per_second": "written",
-        "network_receive_bytes_per_second": "received",
-        "network_send_bytes_per_second": "sent",
-    }
-    rates = {words: trial.usage.get(key) for key, words in names.items()}
-    loud = {words: rate for words, rate in rates.items() if rate and rate > LEAST_TRAFFIC}
-    return [f"{rate / 1e6:.1f} MB/s {words}" for words, rate in loud.items()]
-
-
-def price_words(trial: Trial) -> list[str]:
-    price = trial.price
-    if price.per_hour is None:
-        return [f"unknown: {price.unknown_reason}"]
-    words = [f"${price.per_hour:,.4g} per hour"]
-    rate = trial.measurement.samples_per_second if trial.measurement else None
-    if rate:
-        words.append(f"{number(rate.value * 3600 / price.per_hour)} samples per dollar")
-        words.append(f"${price.per_hour / (rate.value * 3600) * 1e6:,.3g} per million samples")
-    if price.source:
-        words.append(f"{price.source} {price.date}".strip())
-    return words
 
 
 def caveat_lines(trial: Trial) -> Table:
@@ -322,27 +249,9 @@ def next_command(trial: Trial, offers: str | None = None) -> Text:
     return Text.assemble("\nNext: ", (command, "bold"))
 
 
-def knob_text(knobs: dict[str, str]) -> str:
-    """``batch=8 dtype=bf16``."""
-    return " ".join(f"{shown(name)}={shown(value)}" for name, value in knobs.items())
-
-
 def number(value: float) -> str:
     """Four significant digits, with thousands set apart."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
     return f"{round(value, 3 - math.floor(math.log10(abs(value)))):,.{digits}f}"
-
-
-def gib(value: float) -> str:
-    """GiB, or MiB where that reads better."""
-    return f"{value:.2f} GiB" if value >= 1 else f"{value * 1024:.0f} MiB"
-
-
-def shown(text: str, keep_lines: bool = False) -> str:
-    """Text from outside, made harmless: what a terminal would obey is spelled out."""
-    kept = "\n" if keep_lines else ""
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from underdog.core.watched import Judged, Test, Verdict
+from underdog.core.watched import Judged, Settled, Test, Verdict
 from underdog.report.measurement import number, shown
 
 WORDS = {  # of one, of several, and the style
@@ -16,6 +16,12 @@ WORDS = {  # of one, of several, and the style
     "open": ("is open", "are open", "yellow"),
     "falls": ("does not stand", "do not stand", "bold red"),
     "unknown": ("cannot be judged", "cannot be judged", "yellow"),
+}
+_BEFORE = {
+    "stands": "stood",
+    "open": "was open",
+    "falls": "did not stand",
+    "unknown": "could not be judged",
 }
 _MARKS = {"falls": "✗", "open": "?", "note": "·"}
 _ORDER: tuple[Verdict, ...] = ("falls", "open", "unknown", "stands")
@@ -108,10 +114,20 @@ def test_line(test: Test) -> str:
     """One test: of which workload, where, how long, for how much."""
     many = f"{test.machine.nodes} × " if test.machine.nodes > 1 else ""
     cost = "price unknown" if test.dollars is None else f"${number(test.dollars)}"
-    here = ", this machine" if test.here else ""
-    return (
-        f"{shown(test.workload)} on {many}{shown(test.offer)}: {test.minutes:g} min, {cost}{here}"
-    )
+    how = f", by {shown(test.runner)}" if test.runner else ", this machine" if test.here else ""
+    return f"{shown(test.workload)} on {many}{shown(test.offer)}: {test.minutes:g} min, {cost}{how}"
+
+
+def settled_lines(found: Sequence[Settled]) -> Text:
+    """What the tests did to each decision that asked for them, a line each."""
+    text = Text()
+    for one in found:
+        word, _, style = WORDS[one.verdict]
+        text.append(f"{shown(one.workload)} by {shown(one.utility)}", "bold")
+        text.append(f"  {word}", style)
+        before = "as before" if one.was == one.verdict else f"it {_BEFORE[one.was]} before"
+        text.append(f" after the tests; {before}\n")
+    return text
 
 
 def notice(judged: Sequence[Judged], changed: Sequence[Judged]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ offers; ``_remote`` holds what the engines of other machines share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ import msgspec
 
 from underdog import plugins
 from underdog.core.racing import Look
+from underdog.errors import RunnerError
 from underdog.model import Offer, Trial
 
 PACKAGE, GROUP = "underdog.runners", "underdog.runners"
@@ -151,6 +152,25 @@ class Runner(Protocol):
 
     def cancel(self, handle: Handle) -> None:
         """Ask it to end early; what it measured so far can be collected. Idempotent."""
+
+
+class Together(Protocol):
+    """What the module of a runner has whose engine starts several jobs by one request.
+
+    Each stays a job of its own, with its own handle.
+    """
+
+    def render_all(self, jobs: Sequence[Job]) -> list[Request]:
+        """Exactly what ``submit_all`` would submit, each job's part in its own. Pure."""
+
+    def submit_all(self, requests: Sequence[Request]) -> list[Handle | RunnerError]:
+        """Start them; of each its handle, or why there is none."""
+
+
+def together(name: str) -> Together | None:
+    """What starts several jobs at once, None where that runner starts one after the other."""
+    module: Any = plugins.load(PACKAGE, GROUP, name)
+    return module if hasattr(module, "submit_all") else None
 
 
 def names() -> list[str]:

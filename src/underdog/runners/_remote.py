@@ -24,6 +24,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
+from underdog.core.figures import Figures, faults_of
 from underdog.core.racing import Look
 from underdog.errors import UsageError
 from underdog.model import Estimate, Machine, Price, Software, Trial
@@ -38,7 +39,8 @@ TOO_LONG = "It was ended because the longest time that it may take was over."
 _T = TypeVar("_T")
 
 # What kills our process group kills timeout too, which is in the foreground; where the shell alone
-# is killed the kernel ends timeout, by util-linux's setpriv; and underdog goes with it.
+# is killed the kernel ends timeout, by util-linux's setpriv; and underdog goes with it. It is asked
+# to end once: a second time might come when it writes its record.
 _TEMPLATE = """\
 #!/bin/sh
 # {title}
@@ -57,7 +59,7 @@ $bound timeout --foreground --signal=TERM --kill-after={grace} $left \
   {command} \
   >"$job/{trial}.part" 2>"$job/{log}" </dev/null &
 child=$!
-trap 'kill -TERM $child 2>/dev/null' TERM INT HUP
+trap 'trap : TERM INT HUP; kill -TERM $child 2>/dev/null' TERM INT HUP
 wait $child; code=$?
 while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
 mv "$job/{trial}.part" "$job/{trial}"
@@ -93,6 +95,7 @@ class _Progress(msgspec.Struct, kw_only=True):
     samples_per_second: Estimate | None
     effective: Annotated[float, msgspec.Meta(ge=0)]
     settled: bool
+    figures: Figures | None = None
 
 
 def measure_arguments(job: Job) -> list[str]:
@@ -237,12 +240,16 @@ def look_of(said: bytes | str) -> Look | None:
     rate = found.samples_per_second
     if rate is not None and not (0 < rate.value < math.inf and rate.low <= rate.value <= rate.high):
         return None  # no rate that can be: whoever wrote it is not believed in the rest either
+    figures = found.figures
+    if figures and faults_of(figures.measurement, figures.phases, figures.timeline):
+        figures = None
     return Look(
         elapsed=found.elapsed,
         seconds=found.seconds,
         rate=rate,
         effective=found.effective,
         settled=found.settled,
+        figures=figures,
     )
 
 

@@ -16,7 +16,7 @@ _UNREACHABLE = re.compile(
     r"|configuration source|cannot stat|communication|try again|zero bytes",
     re.IGNORECASE,
 )
-_NO_SUCH_JOB = re.compile(r"invalid job id", re.IGNORECASE)
+_NO_SUCH_JOB = re.compile(r"invalid job id|not found", re.IGNORECASE)
 # scancel may say so by its status alone: the last 8 bits of Slurm's errors 2017 and 2021
 _OVER = re.compile(r"invalid job id|already complet|^exit 2(25|29)$", re.IGNORECASE)
 
@@ -62,7 +62,7 @@ def call(*words: str, given: str = "") -> str:
             f"Slurm's '{words[0]}' gave no answer within {LONGEST:.0f} s.", "Look at: sinfo"
         ) from error
     if done.returncode:
-        said = "\n".join(done.stderr.strip().splitlines()[-3:])
+        said = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-3:])
         if _UNREACHABLE.search(said):
             raise RunnerError(f"Slurm cannot be reached: {said}", "Look at: scontrol ping")
         raise FailedError(words[0], said or f"exit {done.returncode}")
@@ -128,14 +128,21 @@ def _accounted(job: str) -> Standing | None:
 
 
 def number_of(name: str) -> str | None:
-    """The number of the job of that name, where one waits or runs."""
-    told = call("squeue", "--noheader", "--me", f"--name={name}", "--format=%i").split()
+    """The number of the job or the array of that name, where it waits or runs."""
+    told = call("squeue", "--noheader", "--me", f"--name={name}", "--format=%F").split()
     return told[0] if told else None
 
 
 def cancel(job: str) -> None:
     """Take a waiting job out, and ask the shell of a running one to end. Idempotent."""
-    for words in (["--state=PENDING"], ["--batch", "--signal=TERM"]):
+    asked = [["--state=PENDING"], ["--batch", "--signal=TERM"]]
+    if "_" in job:
+        # the tasks of an array that wait are one record, and all of it is what has that state
+        told = standing(job)
+        if told is None:
+            return
+        asked = [[]] if told.state == "PENDING" else asked[1:]
+    for words in asked:
         try:
             call("scancel", *words, job)
         except FailedError as error:

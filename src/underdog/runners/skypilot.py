@@ -41,6 +41,7 @@ __all__ = ["Target", "runner"]
 
 PAUSE = 1.0  # seconds for which a look holds
 ATTEMPTS = 3  # to take a cluster down
+GOING_DOWN = 120.0  # seconds for which what is told of a machine that ends may not agree
 _SETTLED = ("succeeded", "failed", "cancelled", GONE)
 
 _T = TypeVar("_T")
@@ -193,7 +194,9 @@ class SkyPilot:
         if stage == "failed":
             raise self._ended_with(there, self._why(there))
         machine = self._machine(handle, there)
-        records = {} if machine is None else self._records(there, *machine)
+        seen = self._seen.get(handle)
+        over = seen is not None and seen[1].ended
+        records = {} if machine is None else self._records(there, *machine, over=over)
         found = brought_back(records.get(TRIAL, b""), records.get(EXIT, b"").decode())
         if found is not None and EXIT in records:
             return found
@@ -203,8 +206,11 @@ class SkyPilot:
             return taken_away(there.cluster, there.workload)
         raise self._ended_with(there, lost(there.cluster, records))
 
-    def _records(self, there: _There, job: int, cluster: Any) -> dict[str, bytes]:
+    def _records(self, there: _There, job: int, cluster: Any, *, over: bool) -> dict[str, bytes]:
         """The files of a job; none where its cluster is gone.
+
+        Args:
+            over: it was seen to have ended.
 
         Raises:
             RunnerError: it has not ended.
@@ -212,22 +218,34 @@ class SkyPilot:
         try:
             said = self._client.run(cluster, tasks.show_script())
         except RunnerError:
-            return self._logged(there, job)
+            return self._logged(there, job, GOING_DOWN if over else 0.0)
         if f"{tasks.SAYS}{tasks.RUNS}" in said:
             raise _not_ended(there)
         return unpacked(said)
 
-    def _logged(self, there: _There, job: int) -> dict[str, bytes]:
-        try:
-            while (ended := self._client.job_ended(there.cluster, job)) is None:
-                time.sleep(PAUSE)
-            if ended:
-                return unpacked(self._client.log(there.cluster, job))
-        except Exception as error:  # SkyPilot's, of any class
-            if is_cut_off(error) or self._is_up(there):
-                raise understood(error) from error
-            return {}
-        raise _not_ended(there)
+    def _logged(self, there: _There, job: int, patience: float) -> dict[str, bytes]:
+        """The files out of the log that SkyPilot has; none where the cluster is gone.
+
+        For so many seconds its books may have a job for running, or give errors, whose machine is
+        going down.
+        """
+        until = time.monotonic() + patience
+        while True:
+            found: UnderdogError = _not_ended(there)
+            try:
+                while (ended := self._client.job_ended(there.cluster, job)) is None:
+                    time.sleep(PAUSE)
+                if ended:
+                    return unpacked(self._client.log(there.cluster, job))
+            except Exception as error:  # SkyPilot's, of any class
+                found = understood(error)
+                if is_cut_off(error):
+                    raise found from error
+            if not self._is_up(there):
+                return {}
+            if time.monotonic() >= until:
+                raise found
+            time.sleep(PAUSE)
 
     def _is_up(self, there: _There) -> bool:
         while (up := _asked(lambda: self._client.is_up(there.cluster))) is None:

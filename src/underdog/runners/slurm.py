@@ -1,7 +1,7 @@
 """A Slurm cluster, by its own commands, from a login node whose file system its nodes share.
 
-Each trial is one job. It is not requeued: a trial that ran in part says nothing, and one that ran
-twice must not count twice.
+Each trial is one job, or a task of an array where several are submitted at once. It is not
+requeued: a trial that ran in part says nothing, and one that ran twice must not count twice.
 """
 
 from __future__ import annotations
@@ -12,20 +12,28 @@ import os
 import shlex
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from underdog.core.racing import Look
 from underdog.core.refusals import Kind
 from underdog.errors import RefusedError, RunnerError
-from underdog.runners import Handle, Job, Request, Runner, Setup, State, _slurm_words
+from underdog.runners import (
+    Handle,
+    Job,
+    Request,
+    Runner,
+    Setup,
+    State,
+    _slurm_array,
+    _slurm_job,
+    _slurm_words,
+)
 from underdog.runners import _slurm_commands as slurm
 from underdog.runners._remote import (
     EXIT,
-    GRACE,
     LOG,
     PROGRESS,
     SCRIPT,
@@ -33,68 +41,29 @@ from underdog.runners._remote import (
     TOO_LONG,
     TRIAL,
     brought_back,
-    cancelled_trial,
-    job_name,
-    job_script,
     look_of,
     target_of,
-    write_wheel,
 )
+from underdog.runners._slurm_array import submit_all
+from underdog.runners._slurm_job import (
+    BEGUN,
+    CANCELLED,
+    EARLY,
+    LOST,
+    SAID,
+    UNSEEN,
+    Target,
+    There,
+    there_of,
+)
+
+__all__ = ["Slurm", "Target", "render_all", "runner", "submit_all"]
 
 PAUSE = 3.0  # seconds between two questions to the controller about one job
 LAG = 20.0  # seconds that a shared file system may take to show what a node wrote
-BEGUN, NUMBER, CANCELLED, LOST = "begun", "begun/number", "cancelled", "lost.json"
-EARLY, SAID = "early.json", "said.txt"
-UNSEEN = 66  # exit status of a node that does not see the folder of the job
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _FULL_BYTES = 1 << 20  # free on a disk that is taken for full
-_BATCH = """\
-#!/bin/sh
-cd {folder} || exit {unseen}
-mkdir {begun} || {{ echo "Slurm started it once more; it runs only once."; exit 1; }}
-echo "$SLURM_JOB_ID" >{number}
-[ -e {cancelled} ] && exit
-exec {shell} ./{script}
-"""
-# each trial is one job, whose script and number are ours
-_OURS = {"-a", "--array", "-W", "--wait", "--wrap", "--test-only", "-H", "--hold"}
-_Word = Annotated[str, Meta(min_length=1)] | None
-
-
-class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The keys of ``[offer.slurm]``: what ``sbatch`` is asked for, and what the job finds there.
-
-    Attributes:
-        flags: more flags of ``sbatch``, such as ``--mem=64G``.
-        python: the Python there that has underdog; without it, underdog is installed there once.
-        folder: a folder there to work in, instead of the one where underdog is called.
-        shell_setup: commands of bash before the job, such as ``module load cuda``.
-        jobs: the folder for the records of jobs, which the nodes share.
-    """
-
-    partition: _Word = None
-    constraint: _Word = None
-    gres: _Word = None
-    account: _Word = None
-    qos: _Word = None
-    flags: tuple[str, ...] = ()
-    python: str | None = None
-    folder: str | None = None
-    shell_setup: tuple[str, ...] = ()
-    jobs: str | None = None
-
-    def __post_init__(self) -> None:
-        for flag in self.flags:
-            if not flag.startswith("-") or flag.partition("=")[0] in _OURS:
-                raise ValueError(f"'{flag}' is no flag that 'sbatch' can be given here")
-
-
-class _There(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a handle says: the number of the job at Slurm, and its folder."""
-
-    slurm: str
-    folder: str
 
 
 class Slurm:
@@ -107,47 +76,24 @@ class Slurm:
 
     def render(self, job: Job) -> Request:
         target = target_of(job, Target, "slurm")
-        folder = _jobs(target) / (job_name(job) if job.id else "underdog-NEW")
-        options = _options(job, target, folder)
+        folder = _slurm_job.folder_of(job, target)
+        options = _slurm_job.options(job, target, folder.name, _slurm_array.said_in(folder))
         lines = (
             shlex.join(["sbatch", "--parsable", *options]),
-            *_batch(folder, target).splitlines(),
+            *_slurm_job.batch(folder, target).splitlines(),
             f"# {folder / SCRIPT}:",
-            *_script(job, target).splitlines(),
+            *_slurm_job.script(job, target).splitlines(),
         )
         return Request(job, lines, tuple(options))
 
     def submit(self, request: Request) -> Handle:
-        job = request.job
+        job = _slurm_job.named(request.job)
         target = target_of(job, Target, "slurm")
-        name = job_name(job)
-        folder = _jobs(target) / name
-        number = self._number(name, folder)
-        if number is None:
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if target.python is None:
-                    write_wheel(folder)
-                (folder / EARLY).write_bytes(cancelled_trial(job.workload))
-                (folder / SCRIPT).write_text(_script(job, target))
-            except OSError as error:
-                raise RunnerError(
-                    f"'{error.filename or folder}' cannot be written: {error.strerror}.",
-                    "Name a folder that you may write and that the nodes share: jobs = … in "
-                    "[offer.slurm]",
-                ) from error
-            number = _submitted(name, _options(job, target, folder), _batch(folder, target))
-        return msgspec.json.encode(_There(slurm=number, folder=str(folder))).decode()
-
-    def _number(self, name: str, folder: Path) -> str | None:
-        """The number of a job that was submitted before under the same name."""
-        if not folder.exists():
-            return None
-        begun = folder / NUMBER
-        return (begun.exists() and begun.read_text().strip()) or slurm.number_of(name)
+        known = _slurm_job.before(_slurm_job.folder_of(job, target))
+        return known or _slurm_array.submit_one(job, target)
 
     def status(self, handle: Handle) -> State:
-        there = _there(handle)
+        there = there_of(handle)
         folder = Path(there.folder)
         look = _look(folder)
         if (folder / EXIT).exists() or (folder / LOST).exists():
@@ -178,17 +124,17 @@ class Slurm:
             return None
         return kind
 
-    def _standing(self, handle: Handle, there: _There) -> slurm.Standing | None:
+    def _standing(self, handle: Handle, there: There) -> slurm.Standing | None:
         at, told = self._asked.get(handle, (-math.inf, None))
         if time.monotonic() - at >= PAUSE:
             told = slurm.standing(there.slurm)
-            if told is not None and told.name != Path(there.folder).name:
+            if told is not None and told.name != there.name:
                 told = None  # numbers come again, of another cluster or after its reset
             self._asked[handle] = (time.monotonic(), told)
         return told
 
     def collect(self, handle: Handle) -> Path:
-        there = _there(handle)
+        there = there_of(handle)
         folder = Path(there.folder)
         if not self.status(handle).ended:
             raise RunnerError(f"Slurm's job {there.slurm} has not ended.")
@@ -206,7 +152,7 @@ class Slurm:
         path.write_bytes(found)
         return path
 
-    def _brought(self, handle: Handle, there: _There) -> bytes | None:
+    def _brought(self, handle: Handle, there: There) -> bytes | None:
         """What the job left, once the file system shows it."""
         folder = Path(there.folder)
         until = time.monotonic() + LAG
@@ -222,7 +168,7 @@ class Slurm:
                 return found
         return (folder / EARLY).read_bytes() if (folder / CANCELLED).exists() else None
 
-    def _lost(self, handle: Handle, there: _There) -> RunnerError:
+    def _lost(self, handle: Handle, there: There) -> RunnerError:
         folder = Path(there.folder)
         told = self._standing(handle, there)
         what = f"Slurm's job {there.slurm} is lost"
@@ -251,76 +197,12 @@ class Slurm:
         return RunnerError("\n".join(words))
 
     def cancel(self, handle: Handle) -> None:
-        there = _there(handle)
+        there = there_of(handle)
         folder = Path(there.folder)
         if not (folder / EXIT).exists() and folder.exists():
             (folder / CANCELLED).touch()
         self._asked.pop(handle, None)
         slurm.cancel(there.slurm)
-
-
-def _submitted(name: str, options: list[str], script: str) -> str:
-    """Have Slurm take the job; its number, also where it took it and could not say so."""
-    try:
-        return slurm.submit(options, script)
-    except RefusedError:
-        raise
-    except RunnerError:
-        with contextlib.suppress(RunnerError):
-            if number := slurm.number_of(name):
-                return number
-        raise
-
-
-def _jobs(target: Target) -> Path:
-    if target.jobs is not None:
-        return Path(target.jobs).expanduser().absolute()
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "underdog" / "jobs"
-
-
-def _options(job: Job, target: Target, folder: Path) -> list[str]:
-    """The user's flags, and after them ours, of which the last counts."""
-    minutes = math.ceil((job.longest + GRACE) / 60)
-    wanted = {
-        name: getattr(target, name)
-        for name in ("partition", "constraint", "gres", "account", "qos")
-    }
-    wanted["nodes"] = job.offer.nodes if job.offer.nodes > 1 else None
-    return [
-        *target.flags,
-        *(f"--{name}={value}" for name, value in wanted.items() if value is not None),
-        f"--job-name={folder.name}",
-        f"--time={minutes}",
-        "--no-requeue",
-        "--open-mode=append",
-        f"--output={folder / SAID}",
-        f"--error={folder / SAID}",
-    ]
-
-
-def _batch(folder: Path, target: Target) -> str:
-    return _BATCH.format(
-        folder=shlex.quote(str(folder)),
-        unseen=UNSEEN,
-        begun=BEGUN,
-        number=NUMBER,
-        cancelled=CANCELLED,
-        shell="bash -l" if target.shell_setup else "sh",
-        script=SCRIPT,
-    )
-
-
-def _script(job: Job, target: Target) -> str:
-    folder = target.folder or (None if job.folder is None else str(job.folder))
-    return job_script(job, folder, target.python, target.shell_setup)
-
-
-def _there(handle: Handle) -> _There:
-    try:
-        return msgspec.json.decode(handle, type=_There)
-    except msgspec.MsgspecError as error:
-        raise RunnerError(f"'{handle}' names no job of slurm: {error}.") from error
 
 
 def _look(folder: Path) -> Look | None:
@@ -354,6 +236,12 @@ def _lost_before(folder: Path) -> RunnerError:
     if said["kind"] is not None:
         return RefusedError(said["message"], said["kind"], said["hint"])
     return RunnerError(said["message"], said["hint"])
+
+
+def render_all(jobs: Sequence[Job]) -> list[Request]:
+    """As ``submit_all`` would submit them; nothing happens."""
+    alone = Slurm(Setup(folder=Path()))
+    return _slurm_array.render_all(jobs, [alone.render(job) for job in jobs])
 
 
 def runner(setup: Setup) -> Runner:

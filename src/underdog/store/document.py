@@ -18,9 +18,9 @@ import msgspec
 
 from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
-from underdog.model import Decision, Trial
+from underdog.model import Decision, Timeline, Trial
 
-_T = TypeVar("_T", Trial, Decision, Attempt)
+_T = TypeVar("_T", Trial, Decision, Attempt, Timeline)
 
 _MARK = "\uffff"  # Unicode keeps this one free for a program's own use
 _TO_ESCAPE = re.compile("[\ud800-\udfff\uffff]")
@@ -41,11 +41,28 @@ class _UnstorableError(Exception):
 def encode(record: Trial | Decision | Attempt) -> str:
     """The record as JSON. Fields that are None by default and None now are left out.
 
+    The timeline of a trial is left out too: ``encode_timeline`` has it.
+
     Raises:
         StoreError: it holds NaN, infinity, or an object that is no JSON value; names the field.
     """
+    if isinstance(record, Trial) and record.timeline is not None:
+        record = dataclasses.replace(record, timeline=None)
+    return _json(record, record)
+
+
+def encode_timeline(trial: Trial) -> str | None:
+    """The timeline of a trial as JSON, None where it has none.
+
+    Raises:
+        StoreError: as ``encode``.
+    """
+    return None if trial.timeline is None else _json(trial.timeline, trial)
+
+
+def _json(value: Any, record: Trial | Decision | Attempt) -> str:
     try:
-        return msgspec.json.encode(_plain(record)).decode()
+        return msgspec.json.encode(_plain(value)).decode()
     except _UnstorableError as error:
         where = ".".join(reversed(error.path))
         raise StoreError(
@@ -56,7 +73,7 @@ def encode(record: Trial | Decision | Attempt) -> str:
 
 
 def decode(kind: type[_T], document: str) -> _T:
-    """The record that was encoded; fields that this version does not know are passed over.
+    """What was encoded; fields that this version does not know are passed over.
 
     Raises:
         StoreError: the document is not one of that kind.
@@ -100,6 +117,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return _plain_dict(value)
     if isinstance(value, list | tuple):
+        if _finite_numbers(value):  # a column of a timeline: the short way
+            return value
         return [_at(str(i), item) for i, item in enumerate(value)]
     if isinstance(value, str):
         return _plain(str(value))
@@ -134,6 +153,12 @@ def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
     if odd is not None:
         raise _UnstorableError(f"a table with the key {odd!r}, which is no text")
     return {_marked(k): _at(k, v) for k, v in value.items()}
+
+
+def _finite_numbers(values: list[Any] | tuple[Any, ...]) -> bool:
+    """True only where each is a finite float or None; a sum of finite ones may overflow too."""
+    known = [value for value in values if value is not None]
+    return all(type(value) is float for value in known) and math.isfinite(sum(known))
 
 
 def _at(name: str, value: Any) -> Any:

@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 from underdog.errors import MissingPackageError, StoreError
 
 BUSY_SECONDS = 60  # how long a writer waits for the others
+HURRIED_SECONDS = 0.25  # and one that does without rather than wait
 CONNECT_SECONDS = 10
 _SMALLEST = 512  # bytes of the smallest SQLite database
 _LOCK = 0x75_6E_64_65_72_64_6F_67  # "underdog": of those who make or change the tables
@@ -123,7 +124,10 @@ def _sqlite(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get("writes"):
+        options = connection.get_execution_options()
+        if options.get("at_once"):
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={HURRIED_SECONDS * 1000:.0f}")
+        if options.get("writes"):
             # the right to write first: two that read before they write would block each other
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
@@ -131,9 +135,18 @@ def _sqlite(url: str) -> sa.Engine:
 
 
 @contextmanager
-def writing(engine: sa.Engine, alone: bool = False) -> Iterator[sa.Connection]:
-    """A transaction: all of it or none. ``alone`` keeps other changers of the tables out."""
-    with engine.execution_options(writes=True).begin() as connection:
+def writing(
+    engine: sa.Engine, alone: bool = False, at_once: bool = False
+) -> Iterator[sa.Connection]:
+    """A transaction: all of it or none.
+
+    Args:
+        alone: keep other changers of the tables out.
+        at_once: fail where others write, instead of waiting for them.
+    """
+    with engine.execution_options(writes=True, at_once=at_once).begin() as connection:
+        if at_once and engine.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {HURRIED_SECONDS * 1000:.0f}")
         if alone and engine.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         yield connection

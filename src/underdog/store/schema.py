@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-HEAD = "0002"  # the newest file of migrations/versions
+HEAD = "0003"  # the newest file of migrations/versions
 
 metadata = sa.MetaData()
 
@@ -30,6 +30,10 @@ trials = sa.Table(
     sa.Column("instance_type", sa.Text),
     sa.Column("saved_at", sa.Float, nullable=False),  # Unix time; of a running trial its last sign
     sa.Column("document", sa.Text, nullable=False),
+    sa.Column("study", sa.Text, index=True),
+    # apart from the document, and last, so that who reads many trials does not read it
+    sa.Column("timeline", sa.Text),
+    sa.Index("ix_underdog_trials_tally", "workload", "status", "study", "started_at"),
 )
 
 decisions = sa.Table(

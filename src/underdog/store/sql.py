@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -15,8 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from underdog.core.attempts import Attempt
 from underdog.errors import StoreError
-from underdog.model import Decision, Trial
-from underdog.store import Record, document, migrate, schema
+from underdog.model import Decision, Timeline, Trial
+from underdog.progress import track
+from underdog.store import Record, Tally, document, migrate, schema
 from underdog.store.engine import display, make_engine, may_only_be_read, reading, told, writing
 from underdog.store.owner import death
 
@@ -27,6 +28,13 @@ _AT_ONCE = 500  # rows per statement
 
 _T = TypeVar("_T", Trial, Decision, Attempt)
 _TABLES = ((Trial, schema.trials), (Decision, schema.decisions), (Attempt, schema.attempts))
+
+
+class _Page(NamedTuple):
+    """So many records, after so many of the last ones were left out."""
+
+    limit: int | None = None
+    offset: int = 0
 
 
 def open_store(url: str) -> SqlStore:
@@ -71,16 +79,63 @@ class SqlStore:
         workload: str | None = None,
         id: str | Collection[str] | None = None,
         status: str | None = None,
+        study: str | None = None,
         limit: int | None = None,
+        offset: int = 0,
+        timeline: bool = False,
     ) -> list[Trial]:
-        conditions = _equal(schema.trials, workload=workload, status=status)
-        return self._read(Trial, schema.trials, conditions, id, limit)
+        table = schema.trials
+        conditions = _equal(table, workload=workload, status=status, study=study)
+        page = _Page(limit, offset)
+        if not timeline:
+            return self._read(Trial, table, conditions, id, page)
+        rows = self._rows([table.c.document, table.c.timeline], conditions, id, page)
+        counted = track(rows, "trials read")
+        found = [(document.decode(Trial, row.document), row.timeline) for row in counted]
+        return [
+            one if text is None else replace(one, timeline=document.decode(Timeline, text))
+            for one, text in found
+        ]
+
+    def tally(self) -> list[Tally]:
+        table = schema.trials
+        groups = sa.select(
+            table.c.workload,
+            table.c.status,
+            table.c.study,
+            sa.func.count().label("trials"),
+            sa.func.max(table.c.started_at).label("started_at"),
+            sa.func.max(table.c.number).label("number"),
+        ).group_by(table.c.workload, table.c.status, table.c.study)
+        each = groups.subquery()
+        # a key with a backslash is not the name itself: a document has that
+        odd = [name.like("%\\%", escape="!") for name in (each.c.workload, each.c.study)]
+        named = sa.case((sa.or_(*odd), table.c.document)).label("document")
+        query = sa.select(each, named).join(table, table.c.number == each.c.number)
+        with told(self._engine, "read"), reading(self._engine) as connection:
+            rows = connection.execute(query).all()
+        return sorted(
+            (_tallied(row) for row in rows),
+            key=lambda one: (one.workload, one.status, one.study or ""),
+        )
+
+    def update(self, trial: Trial) -> bool:
+        table = schema.trials
+        runs = (table.c.id == document.key(trial.id)) & (table.c.status == "running")
+        with told(self._engine, "written"), writing(self._engine, at_once=True) as connection:
+            done = connection.execute(table.update().where(runs).values(_changed(trial)))
+        return bool(done.rowcount)
 
     def decisions(
-        self, *, workload: str | None = None, id: str | Collection[str] | None = None
+        self,
+        *,
+        workload: str | None = None,
+        id: str | Collection[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Decision]:
         conditions = _equal(schema.decisions, workload=workload)
-        return self._read(Decision, schema.decisions, conditions, id)
+        return self._read(Decision, schema.decisions, conditions, id, _Page(limit, offset))
 
     def attempts(
         self,
@@ -94,7 +149,7 @@ class SqlStore:
         conditions = _equal(table, provider=provider, instance_type=instance_type)
         if since is not None:
             conditions.append(table.c.at >= since)
-        return self._read(Attempt, table, conditions, None, limit)
+        return self._read(Attempt, table, conditions, None, _Page(limit))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -116,27 +171,46 @@ class SqlStore:
         table: sa.Table,
         conditions: list[sa.ColumnElement[bool]],
         id: str | Collection[str] | None,
-        limit: int | None = None,
+        page: _Page,
     ) -> list[_T]:
-        query = sa.select(table.c.number, table.c.document).where(*conditions)
-        query = query.order_by(table.c.number.desc()).limit(limit)
-        queries: list[sa.Select[int, str]] = [query]
-        if id is not None:
+        rows = self._rows([table.c.document], conditions, id, page)
+        what = f"{kind.__name__.lower()}s read"
+        return [document.decode(kind, row.document) for row in track(rows, what)]
+
+    def _rows(
+        self,
+        columns: list[sa.Column[Any]],
+        conditions: list[sa.ColumnElement[bool]],
+        id: str | Collection[str] | None,
+        page: _Page,
+    ) -> list[sa.Row[Any]]:
+        """The columns of the records that match, in the order of their first saving."""
+        table = columns[0].table
+        query = sa.select(table.c.number, *columns).where(*conditions)
+        query = query.order_by(table.c.number.desc())
+        if id is None:
+            queries = [query.limit(page.limit).offset(page.offset or None)]
+            page = _Page()
+        else:
             keys = [document.key(one) for one in ([id] if isinstance(id, str) else id)]
             queries = [query.where(table.c.id.in_(some)) for some in _chunks(keys)]
-        found: dict[int, str] = {}
+        found: dict[int, sa.Row[Any]] = {}
         with told(self._engine, "read"), reading(self._engine) as connection:
             for one in queries:
-                found |= {row.number: row.document for row in connection.execute(one)}
-        numbers = sorted(found)
-        kept = numbers if limit is None else numbers[max(0, len(numbers) - limit) :]
-        return [document.decode(kind, found[number]) for number in kept]
+                found |= {row.number: row for row in connection.execute(one)}
+        end = max(0, len(found) - page.offset)
+        begin = 0 if page.limit is None else max(0, end - page.limit)
+        return [found[number] for number in sorted(found)[begin:end]]
 
     def _upsert(self, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
         insert: postgresql.Insert | sqlite.Insert = sqlite.insert(table)
         if self._engine.dialect.name == "postgresql":
             insert = postgresql.insert(table)
-        new = {c.name: insert.excluded[c.name] for c in table.c if c.name not in {"number", "id"}}
+        new: dict[str, Any] = {
+            c.name: insert.excluded[c.name] for c in table.c if c.name not in {"number", "id"}
+        }
+        if "timeline" in new:
+            new["timeline"] = sa.func.coalesce(new["timeline"], table.c.timeline)
         return insert.on_conflict_do_update(index_elements=[table.c.id], set_=new)
 
     def _prepare(self) -> None:
@@ -172,11 +246,17 @@ class SqlStore:
                 reason = f"nothing was heard of it for {days:.0f} days"
             if reason is None:
                 continue
-            ended = dataclasses.replace(trial, status="interrupted", reason=reason)
+            ended = replace(trial, status="interrupted", reason=reason)
             with writing(self._engine) as connection:
                 # only if nobody saved it meanwhile
                 unchanged = (table.c.id == id) & (table.c.saved_at == saved_at)
-                connection.execute(table.update().where(unchanged).values(_row(ended)))
+                connection.execute(table.update().where(unchanged).values(_changed(ended)))
+
+
+def _changed(trial: Trial) -> dict[str, Any]:
+    """The row that replaces that of a trial: without a new timeline the one that is there stays."""
+    row = _row(trial)
+    return {name: value for name, value in row.items() if name != "timeline" or value is not None}
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -200,7 +280,15 @@ def _row(record: Record) -> dict[str, Any]:
         "started_at": document.key(record.started_at),
         "provider": None if provider is None else document.key(provider),
         "instance_type": None if shape is None else document.key(shape),
+        "study": None if record.study is None else document.key(record.study),
+        "timeline": document.encode_timeline(record),
     }
+
+
+def _tallied(row: sa.Row[Any]) -> Tally:
+    """A count by keys or, where those are not the names themselves, by what a document says."""
+    one = row if row.document is None else document.decode(Trial, row.document)
+    return Tally(one.workload, row.status, row.trials, row.started_at, one.study)
 
 
 def _equal(table: sa.Table, **values: str | None) -> list[sa.ColumnElement[bool]]:

@@ -28,9 +28,10 @@ from underdog.model import (
     Price,
     Profile,
     Software,
+    Timeline,
     Trial,
 )
-from underdog.store import Record, Store
+from underdog.store import Record, Store, Tally
 from underdog.store.owner import current_owner
 
 ODD_TEXTS = (
@@ -70,7 +71,7 @@ class StoreChecks:
 
     def check_records_come_back_equal(self) -> None:
         trial, decision = full_trial(self.workload), full_decision(self.workload)
-        bare = bare_trial(self.workload)
+        bare = bare_trial(self.workload, why="it may be the best")
         with self.open() as store:
             store.save(trial)
             store.save(decision, bare)
@@ -106,6 +107,83 @@ class StoreChecks:
             assert store.trials(workload=self.workload.upper()) == [], "names are case-sensitive"
             assert store.decisions(id=decision.id) == [decision]
             assert store.decisions(workload="absent") == []
+
+    def check_pages(self) -> None:
+        trials = [bare_trial(self.workload) for _ in range(5)]
+        decisions = [full_decision(self.workload) for _ in range(5)]
+        mine = self.workload
+        with self.open() as store:
+            store.save(*trials, *decisions)
+            for limit, offset in ((2, 0), (2, 2), (2, 4), (2, 9), (None, 3), (0, 1)):
+                first = 0 if limit is None else max(0, 5 - offset - limit)
+                kept = slice(first, max(0, 5 - offset))
+                ids = [one.id for one in trials]
+                page: dict[str, Any] = {"limit": limit, "offset": offset}
+                assert store.trials(workload=mine, **page) == trials[kept], page
+                assert store.trials(id=ids, **page) == trials[kept], f"{page} by id"
+                assert store.decisions(workload=mine, **page) == decisions[kept], page
+
+    def check_studies(self) -> None:
+        study = f"{self.workload} study"
+        asked = [bare_trial(self.workload, study=study) for _ in range(2)]
+        with self.open() as store:
+            store.save(asked[0], bare_trial(self.workload), asked[1])
+            assert store.trials(study=study) == asked
+            assert store.trials(study=study, limit=1) == asked[1:]
+            assert store.trials(study="absent") == []
+
+    def check_timelines(self) -> None:
+        told = dataclasses.replace(full_trial(self.workload), timeline=full_timeline())
+        bare = dataclasses.replace(told, timeline=None)
+        other = bare_trial(self.workload)
+        newer = Timeline(steps={"seconds": [2.0], "step": [8], "samples_per_second": [None]})
+        mine = self.workload
+        with self.open() as store:
+            store.save(told, other)
+            assert store.trials(workload=mine, timeline=True) == [told, other]
+            assert store.trials(workload=mine) == [bare, other], "it is given where it is asked for"
+            store.save(dataclasses.replace(bare, reason="again"))
+            again = store.trials(id=told.id, timeline=True)
+            assert again == [dataclasses.replace(told, reason="again")], "it stays"
+            store.save(dataclasses.replace(told, timeline=newer))
+            (found,) = store.trials(id=told.id, timeline=True)
+            assert found.timeline == newer, "a new one replaces it"
+        bad = Timeline(usage={"seconds": [1.0], "cores": [math.nan]})
+        self._check_refused(bare_trial(self.workload, timeline=bad))
+
+    def check_updates_of_running_trials(self) -> None:
+        begun = bare_trial(self.workload, status="running", owner=current_owner())
+        later = dataclasses.replace(begun, dollars=0.5, timeline=full_timeline())
+        latest = dataclasses.replace(begun, dollars=0.75)
+        ended = dataclasses.replace(begun, status="ok", owner={}, dollars=1.0)
+        with self.open() as store:
+            assert not store.update(begun), "what is not there is not made"
+            assert store.trials(id=begun.id) == []
+            store.save(begun)
+            assert store.update(later)
+            assert store.trials(id=begun.id, timeline=True) == [later]
+            assert store.update(latest)
+            kept = dataclasses.replace(latest, timeline=later.timeline)
+            assert store.trials(id=begun.id, timeline=True) == [kept], "the timeline stays"
+            store.save(ended)
+            assert not store.update(latest), "what has ended runs no more"
+            assert store.trials(id=begun.id) == [ended]
+
+    def check_tally(self) -> None:
+        long = f"{self.workload} \\ \udcff" + "long " * 100
+        rows = [("ok", "2026-08-02"), ("ok", "2026-08-01"), ("failed", "2026-08-03")]
+        with self.open() as store:
+            for workload in (self.workload, long, f"{long}er"):
+                store.save(*(bare_trial(workload, status=s, started_at=at) for s, at in rows))
+            found = [one for one in store.tally() if one.workload.startswith(self.workload)]
+        assert found == [
+            tally
+            for workload in sorted((self.workload, long, f"{long}er"))
+            for tally in (
+                Tally(workload, "failed", 1, "2026-08-03"),
+                Tally(workload, "ok", 2, "2026-08-02"),
+            )
+        ]
 
     def check_attempts(self) -> None:
         started = time.time()
@@ -201,17 +279,19 @@ class StoreChecks:
 
     def check_trials_of_dead_processes_are_interrupted(self) -> None:
         here = current_owner()
-        alive = bare_trial(self.workload, status="running", owner=here)
+        told = {"status": "running", "timeline": full_timeline()}
+        alive = bare_trial(self.workload, **told, owner=here)
         elsewhere = bare_trial(self.workload, status="running", owner=here | {"host": "elsewhere"})
         gone = [
-            bare_trial(self.workload, status="running", owner=here | {"pid_start": -1}),
+            bare_trial(self.workload, **told, owner=here | {"pid_start": -1}),
             bare_trial(self.workload, status="running", owner=here | {"pid": 2**22 + 1}),
             bare_trial(self.workload, status="running", owner=here | {"boot_id": "another"}),
         ]
         with self.open() as store:
             store.save(alive, elsewhere, *gone)
         with self.open() as store:
-            found = {trial.id: trial for trial in store.trials(workload=self.workload)}
+            mine = store.trials(workload=self.workload, timeline=True)
+        found = {trial.id: trial for trial in mine}
         assert found[alive.id] == alive, "a trial in flight of a living process is left"
         assert found[elsewhere.id] == elsewhere, "another host's trial is left"
         for trial in gone:
@@ -283,6 +363,19 @@ def full_trial(workload: str) -> Trial:
     )  # fmt: skip
 
 
+def full_timeline() -> Timeline:
+    """A timeline in which every part is filled."""
+    return Timeline(
+        steps={
+            "seconds": [0.5, 1.0],
+            "step": [4.0, 8.0],
+            "samples_per_second": [64.0, None],
+        },
+        usage={"seconds": [-0.25, 0.75], "cores": [1.5, None], "memory_gib": [1 / 3, 5e-324]},
+        pauses={"evaluation": [[0.5, 0.75]], "checkpoint": []},
+    )
+
+
 def full_decision(workload: str) -> Decision:
     """A decision in which every kind of field is filled."""
     return Decision(
@@ -297,4 +390,6 @@ def full_decision(workload: str) -> Decision:
         ranking=[{"offer": "o", "rank": 1, "samples_per_dollar": {"value": 1.5, "low": None}}],
         ledger=[{"offer": "p", "verdict": "excluded", "reason": "12 GiB < 24 GiB"}],
         caveats=[Caveat(code="overlap", message="…", remedy="…")],
+        study="s",
+        exploration={"tests": [{"number": 1, "rate": None}], "high_loss": 0.5},
     )

@@ -8,35 +8,45 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from underdog import runners
 from underdog.core.attempts import Attempt, Place
-from underdog.core.problems import LARGEST
+from underdog.core.figures import Figures, faults_of
 from underdog.core.racing import Look
 from underdog.errors import RefusedError, RunnerError, UnderdogError
-from underdog.model import Machine, Software, Status, Trial
-from underdog.runners import Handle, Job, Runner, State
+from underdog.measuring.live import Live
+from underdog.model import Machine, Measurement, Software, Status, Trial
+from underdog.runners import Handle, Job, Request, Runner, State
 from underdog.store import Store
 from underdog.store.owner import current_owner
 from underdog.verbs import attempts
-from underdog.verbs.measure import new_id, now, printable
+from underdog.verbs.measure import cost, new_id, now, printable, so_far
 
 HEARD = 20.0  # seconds of failing looks at a job before its engine is taken for unreachable
 LONGEST = 100 * 365 * 86400.0  # seconds; no trial takes as long
 
 
 def begun(
-    job: Job, runner: str, *, knobs: Mapping[str, str] | None = None, study: str | None = None
+    job: Job,
+    runner: str,
+    *,
+    knobs: Mapping[str, str] | None = None,
+    study: str | None = None,
+    why: str | None = None,
 ) -> Trial:
     """The record of a trial that is about to be submitted, under the job's id.
 
-    Its dollars are the most that it may cost: a kill before its end must not make it free.
+    Its dollars are the most that it may cost: a kill before it is heard of must not make it free.
+
+    Args:
+        study: id of the study that asks for it, and why it does.
     """
     return Trial(
         id=job.id or new_id(),
@@ -51,6 +61,7 @@ def begun(
         machine=Machine(),
         software=Software(),
         study=study,
+        why=why,
         dollars=None if job.price is None else job.price * job.seconds / 3600,
         owner=current_owner(),
     )
@@ -58,7 +69,7 @@ def begun(
 
 @dataclass(slots=True)
 class Carried:
-    """A trial at its runner."""
+    """A trial at its runner. While it runs, its record in the store is brought up to date."""
 
     trial: Trial
     runner: Runner
@@ -68,7 +79,12 @@ class Carried:
     state: State = field(default_factory=lambda: State(ended=False))
     attempt: Attempt | None = None  # to get the machine, once it was got
     cancelled: bool = False
+    live: Live | None = None
     _silent_since: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.store is not None:
+            self.live = Live(self.store.update)
 
     def cancel(self) -> None:
         """Ask the job to end."""
@@ -94,7 +110,20 @@ class Carried:
             if self.attempt is None and self.state.waiting is None and not self.state.ended:
                 waited = time.monotonic() - self.since
                 self.attempt = _attempted(self.trial, self.store, got=True, waited=waited)
-        return self.state.look
+        look = self.state.look
+        if look is not None and self.live is not None and not self.state.ended:
+            self.live.tell(partial(_renewed, self.trial, look))
+        return look
+
+
+def _renewed(begun: Trial, look: Look) -> Trial:
+    figures = look.figures
+    if figures is None:
+        rate, seconds = look.rate, look.seconds
+        figures = Figures()
+        if rate is not None:
+            figures = Figures(measurement=Measurement(samples_per_second=rate, seconds=seconds))
+    return so_far(begun, figures, cost(begun.price, look.elapsed))
 
 
 def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carried | Trial:
@@ -105,13 +134,51 @@ def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carri
     try:
         handle = runner.submit(runner.render(job))
     except UnderdogError as error:
-        seconds = time.monotonic() - began
-        if isinstance(error, RefusedError):
-            _refused(trial, store, error, seconds)
-        ended = failed(trial, error, seconds, started=False)
-        if store is not None:
-            store.save(ended)
-        return ended
+        return _not_taken(trial, store, error, time.monotonic() - began)
+    return _taken(trial, runner, handle, store)
+
+
+def submit_all(
+    jobs: Sequence[Job], trials: Sequence[Trial], runner: Runner, store: Store | None
+) -> list[Carried | Trial]:
+    """As ``submit``, of jobs of one runner that begin together: by one request where it can."""
+    together = runners.together(trials[0].runner) if len(jobs) > 1 else None
+    if together is None:
+        pairs = zip(jobs, trials, strict=True)
+        return [submit(job, trial, runner, store) for job, trial in pairs]
+    if store is not None:
+        store.save(*trials)
+    began = time.monotonic()
+    told: Sequence[Handle | UnderdogError]
+    try:
+        told = together.submit_all(together.render_all(jobs))
+    except UnderdogError as error:
+        told = [error] * len(jobs)
+    seconds = time.monotonic() - began
+    return [
+        _taken(trial, runner, one, store)
+        if isinstance(one, Handle)
+        else _not_taken(trial, store, one, seconds)
+        for trial, one in zip(trials, told, strict=True)
+    ]
+
+
+def render_all(jobs: Sequence[Job], name: str, runner: Runner) -> list[Request]:
+    """What ``submit_all`` would submit; nothing happens."""
+    together = runners.together(name) if len(jobs) > 1 else None
+    return together.render_all(jobs) if together else [runner.render(job) for job in jobs]
+
+
+def _not_taken(trial: Trial, store: Store | None, error: UnderdogError, seconds: float) -> Trial:
+    if isinstance(error, RefusedError):
+        _refused(trial, store, error, seconds)
+    ended = failed(trial, error, seconds, started=False)
+    if store is not None:
+        store.save(ended)
+    return ended
+
+
+def _taken(trial: Trial, runner: Runner, handle: Handle, store: Store | None) -> Carried:
     if not runners.ends_with_us(trial.runner):
         trial = dataclasses.replace(trial, handle=handle)
     if store is not None and trial.handle is not None:
@@ -122,6 +189,8 @@ def submit(job: Job, trial: Trial, runner: Runner, store: Store | None) -> Carri
 def collect(carried: Carried) -> Trial:
     """The trial of a job that has ended: what was measured there, under the record of here."""
     begun = carried.trial
+    if carried.live is not None:
+        carried.live.finish()
     trial = _collected(carried, begun)
     if carried.attempt is not None and carried.store is not None:
         held = time.monotonic() - carried.since - (carried.attempt.waited or 0.0)
@@ -157,7 +226,8 @@ def _collected(carried: Carried, begun: Trial) -> Trial:
         offer=begun.offer,
         price=price,
         study=begun.study,
-        dollars=None if price.per_hour is None else price.per_hour * seconds / 3600,
+        why=begun.why,
+        dollars=cost(price, seconds),
         owner={},
         handle=None,
     )
@@ -166,19 +236,10 @@ def _collected(carried: Carried, begun: Trial) -> Trial:
 def _believable(found: Trial) -> None:
     """Raise where another machine tells what no measurement can be."""
     faults = [] if found.status != "running" else ["it says that it still runs"]
-    measured = found.measurement
-    for name in ("samples_per_second", "step_seconds"):
-        rate = None if measured is None else getattr(measured, name)
-        if rate is not None and not (0 < rate.value < LARGEST and rate.low <= rate.high):
-            faults.append(f"its {name} is {rate.value:g}, from {rate.low:g} to {rate.high:g}")
+    faults += faults_of(found.measurement, found.phases, found.timeline)
     elapsed = found.usage.get("elapsed_seconds")
     if elapsed is not None and not 0 <= elapsed < LONGEST:
         faults.append(f"it took {elapsed:g} s")
-    faults += [
-        f"{name} takes {share:g} of its time"
-        for name, share in found.phases.items()
-        if not -0.01 <= share <= 1.01
-    ]
     if faults:
         raise RunnerError(f"What came back is no measurement: {'; '.join(faults)[:500]}.")
 
@@ -194,14 +255,14 @@ def failed(begun: Trial, error: Exception, seconds: float, started: bool = True)
     status: Status = "failed"
     if isinstance(error, RefusedError) and error.kind == "no_capacity":
         status = "no_capacity"
-    price = begun.price.per_hour
-    cost = 0.0 if refused or not started else price and price * seconds / 3600
+    held = 0.0 if refused or not started else seconds
     return dataclasses.replace(
         begun,
         status=status,
         reason=str(error),
         ended_at=now(),
-        dollars=None if price is None else cost,
+        dollars=cost(begun.price, held),
+        updated_at=None,
         owner={},
         handle=None,
     )

@@ -14,6 +14,7 @@ from underdog.catalog.archive import Entry
 from underdog.catalog.diff import Difference, compare
 from underdog.catalog.snapshot import Snapshot
 from underdog.catalog.sources import FetchOptions, Progress, silent
+from underdog.progress import say
 
 if TYPE_CHECKING:  # a list of snapshots needs no rules and no network
     from underdog.catalog.quality import Finding
@@ -123,6 +124,7 @@ def check(which: str | None = None) -> Checked:
     """
     from underdog.catalog import own, quality
 
+    say("reading the snapshot")
     found = pick(which)
     has_own = any(one.get("provider") == "static" for one in found.sources)
     table = own.listed(found) if has_own else found.table
@@ -136,7 +138,12 @@ def diff(old: str, new: str | None = None, over: float = 0.0) -> Difference:
     Raises:
         CatalogError: there is no such snapshot, or it cannot be read.
     """
-    return compare(pick(old).table, pick(new).table, over)
+    say("snapshots read", 0, 2)
+    before = pick(old).table
+    say("snapshots read", 1, 2)
+    after = pick(new).table
+    say("comparing the offers")
+    return compare(before, after, over)
 
 
 def pick(which: str | None = None) -> Snapshot:

@@ -20,12 +20,14 @@ from underdog.core.evidence import Evidence, Shape, gather
 from underdog.core.expression import parse
 from underdog.core.fallback import fallback
 from underdog.core.problems import LARGEST, SMALLEST
+from underdog.core.spot_plans import plans
 from underdog.core.supply import Supply
 from underdog.core.table import Table
 from underdog.core.transfer_evidence import Carried, carried
 from underdog.core.utility import parse_utility
 from underdog.errors import UsageError, did_you_mean
 from underdog.model import Decision, Trial
+from underdog.progress import say
 from underdog.store import Store, open_store
 from underdog.units import parse_duration
 from underdog.verbs import comparing, needs, supplying
@@ -139,7 +141,7 @@ def decide(options: Options) -> Answer:
         others = store.trials(status="ok", limit=REFERENCES)
         known = supplying.supply(options, store, trials, others)
         found = answer(catalog, name, trials, request, others, known)
-        kept = footing.rests_on(_asked(options), found.decision, trials)
+        kept = footing.rests_on(asked(options), found.decision, trials)
         layers = comparing.compared(found.choice, services)
         found.decision = replace(found.decision, rests_on=kept, services=layers)
         if options.save:
@@ -148,7 +150,7 @@ def decide(options: Options) -> Answer:
     return found
 
 
-def _asked(options: Options) -> dict[str, Any]:
+def asked(options: Options) -> dict[str, Any]:
     """The question as it can be asked again, from any folder."""
     files = {
         name: str(Path(file).absolute())
@@ -176,6 +178,7 @@ def answer(
         ExpressionError: the utility or the condition has no value for some candidate.
     """
     evidence = gather(trials)
+    say(f"ranking {catalog.rows:,} offers")
     choice = _choice(catalog.table, evidence, request, carried(evidence, others), known)
     decision = _decision(choice, workload, trials)
     decision = replace(decision, snapshot=catalog.hash, snapshot_date=catalog.date)
@@ -350,6 +353,7 @@ def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decisio
         best_measured=choice.winner.name if choice.winner else None,
         funnel=funnel,
         fallback=fallback(choice),
+        plans=plans(choice),
         expires_at=(now + timedelta(days=VALID_DAYS_SPOT if spot else VALID_DAYS)).isoformat(
             timespec="seconds"
         ),

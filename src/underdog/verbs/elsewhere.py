@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from underdog.errors import UnderdogError, UsageError
 from underdog.measuring.command import combinations
 from underdog.measuring.interrupts import Interrupts
 from underdog.model import Trial
-from underdog.runners import Job, Runner, Setup, State
+from underdog.runners import Job, Request, Runner, Setup, State
 from underdog.runners._remote import TOO_LONG
 from underdog.store import Store, open_store
 from underdog.store.owner import death
@@ -104,17 +104,19 @@ def plan(settings: Settings, where: Where) -> list[dict[str, Any]]:
     place = places.find(where.on, where.runner, where.offers)
     with tempfile.TemporaryDirectory(prefix="underdog-") as folder:
         runner = runners.make(place.runner, Setup(folder=Path(folder)))
-        return [planned(job, place, runner) for job in jobs(settings, place, where)]
+        asked = list(jobs(settings, place, where))
+        requests = carrying.render_all(asked, place.runner, runner)
+        return [planned(request, place) for request in requests]
 
 
-def planned(job: Job, place: Place, runner: Runner) -> dict[str, Any]:
-    """What would be submitted for a job, and what it may cost."""
-    price = job.price
+def planned(request: Request, place: Place) -> dict[str, Any]:
+    """What would be submitted, and what it may cost."""
+    job, price = request.job, request.job.price
     return {
         "offer": place.name,
         "runner": place.runner,
         "knobs": dict(job.knobs),
-        "would_submit": list(runner.render(job).lines),
+        "would_submit": list(request.lines),
         "price_per_hour": price,
         "longest_seconds": job.longest,
         "most_dollars": None if price is None else price * job.longest / 3600,
@@ -144,39 +146,47 @@ def measure_there(
         tempfile.TemporaryDirectory(prefix="underdog-") as folder,
     ):
         runner = runners.make(place.runner, Setup(folder=Path(folder)))
-        for job in jobs(settings, place, where):
+        asked = list(jobs(settings, place, where))
+        # an engine that takes several at once gives each a machine of its own
+        several = runners.together(place.runner) is not None
+        for group in [asked] if several else [[job] for job in asked]:
             if interrupts.count:
                 break
-            trial = carry(job, place, runner, store, interrupts, tell)
-            found.append(trial)
+            found += carry(group, place, runner, store, interrupts, tell)
     if not found:
         raise KeyboardInterrupt
     return found
 
 
 def carry(
-    job: Job,
+    asked: Sequence[Job],
     place: Place,
     runner: Runner,
     store: Store,
     interrupts: Interrupts,
     tell: Tell = lambda name, state: None,
-) -> Trial:
-    """Have one job carried out, and keep its trial; Ctrl-C ends it there.
+) -> list[Trial]:
+    """Have jobs carried out that begin together, and keep their trials; Ctrl-C ends them there.
 
     Raises:
-        UnderdogError: its engine does not answer any more, or does not end it; ``recover`` finds
-            the trial.
+        UnderdogError: the engine does not answer any more, or does not end them; ``recover`` finds
+            the trials.
     """
-    carried = carrying.submit(job, carrying.begun(job, place.runner), runner, store)
-    if isinstance(carried, Trial):
-        return carried
-    limit = _limit(job, place.runner)
-    trial = _to_the_end(carried, store, interrupts, partial(tell, place.name), limit)
-    if job.whole and job.folder is not None and not job.target.get("folder"):
-        trial = replace(trial, files=runners.files(place.runner, carried.handle))
-        store.save(trial)
-    return trial
+    begun = [carrying.begun(job, place.runner) for job in asked]
+    found = carrying.submit_all(asked, begun, runner, store)
+    trials = []
+    for k, (job, carried) in enumerate(zip(asked, found, strict=True)):
+        if isinstance(carried, Trial):
+            trials.append(carried)
+            continue
+        beside = [one for one in found[k + 1 :] if isinstance(one, Carried)]
+        say, limit = partial(tell, place.name), _limit(job, place.runner)
+        trial = _to_the_end(carried, store, interrupts, say, limit, beside=beside)
+        if job.whole and job.folder is not None and not job.target.get("folder"):
+            trial = replace(trial, files=runners.files(place.runner, carried.handle))
+            store.save(trial)
+        trials.append(trial)
+    return trials
 
 
 def _limit(job: Job, runner: str) -> float:
@@ -192,9 +202,15 @@ def _to_the_end(
     interrupts: Interrupts,
     tell: Callable[[State], None],
     limit: float = math.inf,
+    *,
     leave: bool = False,
+    beside: Sequence[Carried] = (),
 ) -> Trial:
     """Wait for a job, or end it where the user or its ``limit`` asks for that; keep its trial.
+
+    Args:
+        beside: jobs that run at the same time and are waited for afterwards: they are looked at,
+            and end with it where the user asks for that.
 
     Raises:
         KeyboardInterrupt: the user does not wait any longer, and ``leave`` says that it goes on.
@@ -205,11 +221,13 @@ def _to_the_end(
         if carried.state.ended:
             break
         tell(carried.state)
+        _look_beside(beside)
         if interrupts.count and leave:
             raise KeyboardInterrupt
         over = over or time.monotonic() - carried.since > limit
         if (interrupts.count or over) and deadline is None:
-            carried.cancel()
+            for one in (carried, *(beside if interrupts.count else ())):
+                one.cancel()
             deadline = time.monotonic() + PATIENCE
         if deadline is not None and time.monotonic() > deadline:
             raise UnderdogError(
@@ -225,6 +243,14 @@ def _to_the_end(
         trial = replace(trial, status="interrupted")
     store.save(trial)
     return trial
+
+
+def _look_beside(jobs: Sequence[Carried]) -> None:
+    """See when they begin; an engine that cannot be asked now is asked again when they count."""
+    for one in jobs:
+        if not one.state.ended:
+            with suppress(UnderdogError):
+                one.look()
 
 
 @contextmanager

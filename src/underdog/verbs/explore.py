@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from underdog import runners
+from underdog.core.attempts import Attempt
 from underdog.core.exploration import Exploration, Why
 from underdog.core.study import Study
 from underdog.errors import StoreError
@@ -18,7 +19,7 @@ from underdog.model import Trial
 from underdog.runners import Runner, Setup
 from underdog.store import open_store
 from underdog.store.lock import only_one
-from underdog.verbs import studies
+from underdog.verbs import carrying, studies, supplying
 from underdog.verbs.exploring import Exploring, Tell
 from underdog.verbs.studies import Field
 
@@ -57,12 +58,14 @@ def run(study: Study, url: str | None, tell: Tell) -> Exploration:
     with ExitStack() as stack:
         store = stack.enter_context(open_store(url)) if _kept(study, url) else None
         stored = store.trials() if store else []
-        laid_out = studies.lay_out(study, stored)
+        attempts = supplying.on_record(store) if store else []
+        laid_out = studies.lay_out(study, stored, attempts)
         if store is not None:
             stack.enter_context(only_one(laid_out.id, url))
             now = store.trials()
-            if now != stored:  # another process was at it while we looked at the files
-                laid_out = studies.lay_out(study, now)
+            # another process was at it while we looked at the files
+            if _ended(now) != _ended(stored):
+                laid_out = studies.lay_out(study, now, attempts)
             _refuse_others(laid_out)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="underdog-")))
         return Exploring(laid_out, _runner(laid_out, folder), store, tell).go()
@@ -74,13 +77,15 @@ def plan(study: Study, url: str | None) -> tuple[list[dict[str, Any]], Why | Non
     Where there is none, why.
     """
     stored: list[Trial] = []
+    attempts: list[Attempt] = []
     if _kept(study, url):
         with open_store(url) as store:
-            stored = store.trials()
-    laid_out = studies.lay_out(study, stored)
+            stored, attempts = store.trials(), supplying.on_record(store)
+    laid_out = studies.lay_out(study, stored, attempts)
     with tempfile.TemporaryDirectory(prefix="underdog-") as folder:
         going = Exploring(laid_out, _runner(laid_out, Path(folder)), None, lambda event: None)
         tests, ended = going.next()
+        requests = carrying.render_all(going.jobs(tests), study.runner, going.runner)
         planned = [
             {
                 "offer": laid_out.names[test.index],
@@ -88,11 +93,16 @@ def plan(study: Study, url: str | None) -> tuple[list[dict[str, Any]], Why | Non
                 "reason": test.reason,
                 "dollars": None if np.isnan(test.dollars) else test.dollars,
                 "seconds": study.test,
-                "would_run": list(going.runner.render(going.job(test)).lines),
+                "would_run": list(request.lines),
             }
-            for test in tests
+            for test, request in zip(tests, requests, strict=True)
         ]
     return planned, ended
+
+
+def _ended(trials: list[Trial]) -> list[Trial | str]:
+    """The trials, of those that run the ids: their figures change all the time."""
+    return [trial.id if trial.status == "running" else trial for trial in trials]
 
 
 def _kept(study: Study, url: str | None) -> bool:

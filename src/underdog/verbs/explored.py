@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from underdog.core import footing
 from underdog.core.exploration import Ended, Exploration, Why
 from underdog.core.exploring import Best, Explorer
 from underdog.core.objective import Objective
 from underdog.core.tested import doubt_of, rate_of, setting_of
-from underdog.model import Trial
+from underdog.model import Decision, Trial
 from underdog.store import Store
 from underdog.verbs import choose
-from underdog.verbs.studies import Field, command_with
+from underdog.verbs.studies import HERE, Field, command_with
 
 SHOWN_BELIEFS = 5
 
@@ -92,13 +95,11 @@ class Record:
         """What it came to; the decision is kept in the store."""
         explorer, field, study = self._explorer, self._field, self._field.study
         best, stopping = explorer.best(), explorer.stopping()
-        answer = choose.answer(field.catalog, field.workload, self.trials, field.request)
-        decision = answer.full()
-        if store is not None:
-            store.save(answer.decision)
+        asked = field.catalog, field.workload, self.trials, field.request
+        answer = choose.answer(*asked, known=field.expected.supply)
         setting = {} if best is None else best.setting
         complete = best is not None and set(study.knobs) <= set(setting)
-        return Exploration(
+        found = Exploration(
             study=field.id,
             workload=field.workload,
             runner=study.runner,
@@ -125,10 +126,16 @@ class Record:
             references=explorer.references(),
             references_at_first=self._at_first,
             beliefs=self._beliefs(),
-            decision=decision,
             test_seconds=study.test,
             kept=store is not None,
         )
+        if store is not None:
+            kept = _finite(msgspec.to_builtins(found))
+            rests_on = _rests_on(field, answer.decision, self.trials)
+            store.save(
+                replace(answer.decision, study=field.id, exploration=kept, rests_on=rests_on)
+            )
+        return replace(found, decision=replace(answer.full(), study=field.id))
 
     def _beliefs(self) -> Sequence[Mapping[str, Any]]:
         """The candidates that were not tested and may be the best."""
@@ -148,3 +155,32 @@ class Record:
             given["chance_of_failure"] = float(held.chance_of_failure[i])
             found.append({"offer": self._field.names[i], **given})
         return found
+
+
+def _rests_on(field: Field, decision: Decision, trials: Sequence[Trial]) -> dict[str, Any]:
+    """With what ``choose`` is asked for the same; empty where this machine is the only offer."""
+    study = field.study
+    if study.runner == HERE and not any(field.more):
+        return {}
+    options = choose.Options(
+        by=study.by,
+        better=study.better,
+        tolerance=study.tolerance,
+        where=study.where,
+        purchase=study.purchase,
+        needs=study.needs,
+        samples=study.samples,
+        deadline=study.job_deadline,
+        budget=study.job_budget,
+        offers=study.offers,
+    )
+    return footing.rests_on(choose.asked(options), decision, trials)
+
+
+def _finite(value: Any) -> Any:
+    """Plain values with None for numbers that are none, which no store keeps."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from underdog.core.search import Settings
 from underdog.core.tested import Cut, attempt_of, cut_short, says_something, setting_of
 from underdog.errors import UnderdogError
 from underdog.model import Trial
+from underdog.progress import say
 from underdog.runners import Job, Runner
 from underdog.store import Store
 from underdog.verbs import carrying
@@ -57,7 +58,8 @@ class Exploring:
         study = self.study = laid_out.study
         self.field, self.runner, self.store, self.tell = laid_out, runner, store, tell
         job = WholeJob(study.samples, laid_out.request.deadline_hours, study.job_budget)
-        objective = Objective(laid_out.request.utility, laid_out.rows, job)
+        asked = laid_out.request.utility, laid_out.rows, job
+        objective = Objective(*asked, laid_out.expected)
         self.explorer = Explorer(
             dataclasses.replace(laid_out.candidates, price_per_hour=objective.prices),
             objective,
@@ -66,9 +68,11 @@ class Exploring:
             search={
                 "references": laid_out.references,
                 "prediction": laid_out.prediction,
+                "had": laid_out.had,
                 "seed": study.seed,
                 "settings": Settings(test_seconds=study.test),
             },
+            waits=laid_out.waits,
         )
         self.record = Record(laid_out, self.explorer, objective)
         self.began = time.monotonic()
@@ -85,7 +89,7 @@ class Exploring:
         """Go on with a test on another machine whose process was killed."""
         index = self.field.index_of(trial)
         if index is not None:
-            dollars = math.nan if trial.dollars is None else trial.dollars
+            dollars = float(self.explorer.dollars[index])  # what it may still come to
             reason = "It was begun by a process that is gone, and goes on."
             test = Planned(index, setting_of(trial), reason, dollars)
             number = self._announce(test)
@@ -123,10 +127,10 @@ class Exploring:
     def _until_the_end(self) -> Why:
         while True:
             tests, ended = self.next()
-            started = [self._submit(test) for test in tests]
+            started = self._submit(tests)
             if ended is not None and not self.running:
                 return ended
-            while all(started) and not self._look():
+            while started and not self._look():
                 time.sleep(POLL)
                 if self._overdue():
                     self._end_all("the deadline of the search came")
@@ -144,9 +148,14 @@ class Exploring:
             return [], None
         closing = bool(tested or self.record.before) and self.explorer.stopping().stop
         busy = [(test.planned.index, test.planned.setting) for test in self.running]
-        tests = self.explorer.next(free, busy, self._dollars_left(), closing)
+        dollars, seconds = self._dollars_left(), None
+        if study.deadline is not None:
+            seconds = study.deadline - self._elapsed()
+        tests = self.explorer.next(free, busy, dollars, closing, seconds)
         if tests:
             return tests, None
+        if seconds is not None and self.explorer.next(1, busy, dollars, closing):
+            return [], "deadline"
         if study.budget is not None and self.explorer.next(1, busy, None, closing):
             return [], "budget"
         return [], "enough" if closing and self.explorer.untested else "exhausted"
@@ -162,7 +171,9 @@ class Exploring:
         """Seconds since the search began; in a replay those that its tests would have taken."""
         if self.field.recorded is None:
             return time.monotonic() - self.began
-        return self.study.test * len(self.record.tested) / self.study.parallel
+        at = [self.field.names.index(test.offer) for test in self.record.tested]
+        waited = float(self.field.waits[at].sum())
+        return (self.study.test * len(self.record.tested) + waited) / self.study.parallel
 
     def _overdue(self) -> bool:
         """Whether a test runs on beyond the deadline, as one may that is slow to start."""
@@ -171,8 +182,15 @@ class Exploring:
             return False
         return bool(self.running) and self._elapsed() > limit
 
-    def job(self, test: Planned) -> Job:
-        """What the runner is asked for."""
+    def jobs(self, tests: Sequence[Planned]) -> list[Job]:
+        """What the runner is asked for, each within what those before it leave of the budget."""
+        left, found = self._dollars_left(), []
+        for test in tests:
+            found.append(self._job(test, left))
+            left = None if left is None else left - test.dollars
+        return found
+
+    def _job(self, test: Planned, dollars: float | None) -> Job:
         study, index = self.study, test.index
         return Job(
             id=new_id(),
@@ -189,23 +207,40 @@ class Exploring:
             samples_per_step=study.samples_per_step,
             target=self.field.target(index),
             folder=self.folder,
-            dollars=self._dollars_left(),
+            dollars=dollars,
         )
 
-    def _submit(self, test: Planned) -> bool:
-        """Start a test; whether it runs, and did not fail at once."""
-        job, number = self.job(test), self._announce(test)
-        begun = carrying.begun(job, self.study.runner, knobs=self._knobs(test), study=self.field.id)
-        carried = carrying.submit(job, begun, self.runner, self.store)
-        if isinstance(carried, Trial):
-            self._bring_in(test, carried, number)
-            return False
-        self.running.append(_Test(test, carried, number))
-        return True
+    def _submit(self, tests: Sequence[Planned]) -> bool:
+        """Start tests; whether they run, and none failed at once."""
+        several = len(tests) > 1 and runners.together(self.study.runner) is not None
+        begun = [self._begin(group) for group in ([tests] if several else [[t] for t in tests])]
+        return all(begun)
 
-    def _announce(self, test: Planned) -> int:
-        """Tell that a test begins; its number."""
-        number = len(self.record.tested) + len(self.running) + 1
+    def _begin(self, tests: Sequence[Planned]) -> bool:
+        """Start tests by one request."""
+        jobs = self.jobs(tests)
+        numbers = [self._announce(test, place) for place, test in enumerate(tests)]
+        begun = [
+            carrying.begun(
+                job,
+                self.study.runner,
+                knobs=self._knobs(test),
+                study=self.field.id,
+                why=test.reason,
+            )
+            for job, test in zip(jobs, tests, strict=True)
+        ]
+        found = carrying.submit_all(jobs, begun, self.runner, self.store)
+        for test, number, carried in zip(tests, numbers, found, strict=True):
+            if isinstance(carried, Trial):
+                self._bring_in(test, carried, number)
+            else:
+                self.running.append(_Test(test, carried, number))
+        return not any(isinstance(carried, Trial) for carried in found)
+
+    def _announce(self, test: Planned, place: int = 0) -> int:
+        """Tell that a test begins; its number. ``place`` counts those that begin together."""
+        number = len(self.record.tested) + len(self.running) + 1 + place
         name, dollars = self.field.names[test.index], test.dollars
         cost = None if math.isnan(dollars) else dollars
         self.tell(Started(number, name, test.setting, test.reason, cost, test.suggestion))
@@ -272,6 +307,7 @@ class Exploring:
         self.record.pay(trial)
         self.explorer.record(attempt_of(test.index, trial))
         self.tell(self.record.note(test.index, trial, number))
+        say("tests", len(self.record.tested), self.study.max_trials)
 
     def _end_all(self, reason: str) -> None:
         """End what runs; what it measured is kept."""

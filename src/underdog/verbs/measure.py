@@ -15,6 +15,7 @@ from typing import Any
 
 from underdog import catalog
 from underdog.catalog import facts
+from underdog.core.figures import Figures
 from underdog.core.roofline import FORMATS
 from underdog.core.verdict import Peaks
 from underdog.errors import StoreError, UnderdogError, UsageError
@@ -27,6 +28,7 @@ from underdog.measuring.command import (
 )
 from underdog.measuring.interrupts import Interrupts
 from underdog.measuring.launch import check_command
+from underdog.measuring.live import Live, Shown
 from underdog.measuring.machine import commit_of, describe
 from underdog.measuring.nvml import Nvml
 from underdog.measuring.observe import Limits, Progress
@@ -207,7 +209,8 @@ def measure_all(
     Args:
         stdout_to: file descriptor that the script's standard output goes to.
         progress_line: what to show on a terminal while the script runs.
-        progress_file: where to keep the rate so far, for another program to read.
+        progress_file: where to keep the rate so far, for another program to read. The record in
+            the store is not brought up to date meanwhile then: that program has it.
     """
     listener = to_file(progress_file) if progress_file else None
     trials: list[Trial] = []
@@ -248,15 +251,22 @@ def _measure_one(
     begun: Trial, request: Request, store: Store, nvml: Nvml, interrupts: Interrupts
 ) -> Trial:
     store.save(begun)
+    live = Live(store.update)
+    if request.listener is None:
+        renew = partial(_renew, live, Shown(), begun)
+        request = dataclasses.replace(request, listener=renew)
     try:
         seen = run(request, nvml, interrupts)
+        live.finish()
         trial = conclude(begun, seen, request.limits, partial(peaks_of, begun.machine))
     except BaseException as error:
+        live.finish()
         status: Status = "failed" if isinstance(error, UnderdogError) else "interrupted"
         reason = str(error) or type(error).__name__
         store.save(dataclasses.replace(begun, status=status, reason=reason, ended_at=now()))
         raise
-    trial = dataclasses.replace(trial, ended_at=now(), owner={})
+    spent = cost(begun.price, trial.usage.get("elapsed_seconds"))
+    trial = dataclasses.replace(trial, ended_at=now(), owner={}, dollars=spent)
     try:
         store.save(trial)
     except StoreError as error:
@@ -268,6 +278,31 @@ def _measure_one(
         )
         return dataclasses.replace(trial, caveats=[*trial.caveats, caveat])
     return trial
+
+
+def _renew(live: Live, shown: Shown, begun: Trial, progress: Progress) -> None:
+    spent = cost(begun.price, progress.elapsed)
+    live.tell(lambda: so_far(begun, shown.figures(progress), spent))
+
+
+def so_far(begun: Trial, figures: Figures, dollars: float | None) -> Trial:
+    """The record of a running trial with what it has shown so far."""
+    return dataclasses.replace(
+        begun,
+        updated_at=now(),
+        measurement=figures.measurement,
+        phases=figures.phases,
+        usage=figures.usage,
+        timeline=figures.timeline,
+        dollars=dollars,
+    )
+
+
+def cost(price: Price, seconds: float | None) -> float | None:
+    """USD of a machine for some seconds, None where it is not known."""
+    if price.per_hour is None or seconds is None:
+        return None
+    return price.per_hour * seconds / 3600
 
 
 def software_before(command: Sequence[str]) -> Software:

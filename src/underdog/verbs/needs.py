@@ -8,9 +8,12 @@ from typing import Any, TypedDict
 from underdog.catalog import support as matrix
 from underdog.core import builds
 from underdog.core.builds import Build
-from underdog.core.choosing import Choice
+from underdog.core.choosing import Choice, Request
 from underdog.core.constraints import text
+from underdog.core.evidence import gather
 from underdog.core.support import COLUMNS, Need, chosen, plain, state_sql, why_sql
+from underdog.core.table import Table
+from underdog.errors import UsageError
 from underdog.model import Caveat, Trial
 
 Ranking = Sequence[Mapping[str, Any]]
@@ -36,6 +39,23 @@ def asked(names: Sequence[str]) -> Asked:
     others = [name for name in names if plain(name) != plain(builds.RECORDED)]
     pinned = matrix.builds() if len(others) < len(names) else ()
     return {"needs": chosen(others, matrix.needs()), "pinned": pinned}
+
+
+def check(table: Table, request: Request, trials: Sequence[Trial]) -> None:
+    """Raise where the one machine of a table is out by what a request needs.
+
+    Raises:
+        UsageError: it is; every reason is told.
+    """
+    made = builds.needed(request.needs, request.pinned, gather(trials))
+    found = [table.run(f"SELECT {c.reason} FROM offers WHERE {c.out}").fetchone() for c in made]
+    reasons = [row[0] for row in found if row is not None]
+    if reasons:
+        listed = "\n".join(f"  {reason}" for reason in reasons)
+        raise UsageError(
+            f"This machine has not what the workload needs.\n{listed}",
+            "Name machines that have it, --offers FILE; underdog support lists what reaches them.",
+        )
 
 
 def caveats(choice: Choice, trials: Sequence[Trial], ranking: Ranking) -> list[Caveat]:

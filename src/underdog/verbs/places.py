@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ANY_CLOUD = "skypilot"  # the runner that gets at an offer of the catalog with n
 RECORDED = "replay"  # the runner that runs nothing
 TARGETS = "docs/reference/targets.md has the keys of each runner."
 _SHOWN = 8
+Entry = tuple[Mapping[str, Any], Mapping[str, Any]]  # our columns of an offer, and the others
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +63,47 @@ def find(
         offer = _sold(on)
         return Place(name=offer.id, offer=offer, runner=runner or ANY_CLOUD)
     return _listed(on, runner, Path(offers))
+
+
+def of_machine(machine: tuple[str, str, int], entries: Iterable[Entry]) -> Place | None:
+    """The offer of a file that is such a machine; None where there is none.
+
+    One with a table that says how to get at it goes before one without, then the cheapest one;
+    of several tables the first in the file counts.
+
+    Args:
+        machine: provider, instance type, and how many.
+        entries: of the file, as ``underdog.catalog.offers_file.entries`` gives them.
+
+    Raises:
+        UsageError: a table is no runner's.
+    """
+    provider, kind, nodes = machine
+    found = []
+    for row, more in entries:
+        offer = as_offer(row)
+        if (offer.provider, offer.instance_type) != (provider, kind):
+            continue
+        if offer.nodes not in (1, nodes) or offer.purchase == "reserved":
+            continue
+        price = offer.price.per_hour
+        if price is not None and offer.nodes == 1 and nodes > 1:
+            offer = replace(offer, price=replace(offer.price, per_hour=price * nodes))
+        offer = replace(offer, nodes=nodes)
+        runner, target = next(iter(targets(more).items()), (ANY_CLOUD, {}))
+        name = str(more.get("offer") or offer.id)
+        found.append(Place(name=name, offer=offer, runner=runner, target=target))
+    return min(found, key=_effort, default=None)
+
+
+def says_how(place: Place) -> bool:
+    """Whether the user's file says how to get at a place."""
+    return bool(place.target) or place.runner != ANY_CLOUD
+
+
+def _effort(place: Place) -> tuple[bool, float]:
+    price = place.offer.price.per_hour
+    return not says_how(place), math.inf if price is None else price
 
 
 def targets(row: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

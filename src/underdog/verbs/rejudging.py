@@ -30,6 +30,7 @@ from underdog.core.watched import Judged, Seen
 from underdog.core.watching import judge, newest_versions, unknown
 from underdog.errors import CatalogError, UnderdogError
 from underdog.model import Decision, Trial
+from underdog.progress import track
 from underdog.verbs import choose, supplying
 
 
@@ -118,7 +119,8 @@ def rejudge(kept: Kept, newest: Snapshot, now: datetime, oldest_seconds: float) 
         except UnderdogError as error:
             found |= {one.decision.id: _cannot(one, error) for one in group}
             continue
-        for workload, some in _grouped(group, lambda one: one.decision.workload).items():
+        by_workload = _grouped(group, lambda one: one.decision.workload)
+        for workload, some in track(by_workload.items(), "workloads judged", every=1):
             found |= _Workload(world, market, workload).judged(some)
     return [found[decision.id] for decision in kept.decisions]
 

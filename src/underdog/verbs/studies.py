@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,10 @@ from underdog import runners
 from underdog.catalog import archive, offers_file
 from underdog.catalog.snapshot import Snapshot
 from underdog.core import candidates as offered
+from underdog.core.attempts import Attempt
 from underdog.core.choosing import Choice, Request
 from underdog.core.evidence import Shape, shape_of
-from underdog.core.ledger import OFFER_ID
+from underdog.core.expected import Expected
 from underdog.core.search import Candidates, Prediction, Reference
 from underdog.core.study import Study, read_study
 from underdog.errors import UnderdogError, UsageError
@@ -26,7 +27,7 @@ from underdog.measuring.command import check_knobs, filled, workload_name
 from underdog.measuring.launch import check_command
 from underdog.model import Offer, Trial
 from underdog.store.owner import death
-from underdog.verbs import choose, places
+from underdog.verbs import candidates, choose, needs, places, supplying
 from underdog.verbs.here import this_machine
 from underdog.verbs.recorded import Recorded, read_recorded
 from underdog.verbs.references import rates_of_others, references_of
@@ -45,7 +46,6 @@ EXAMPLE = """Write one, such as this study.toml:
 
 and run it: underdog explore study.toml
 Recorded trials need none: underdog explore --runner replay --trials trials.csv --workload NAME"""
-PRICE_UNKNOWN = "price unknown"  # the constraint that rules an offer out for it
 
 
 def read(
@@ -94,7 +94,7 @@ def _outside(study: Study, environment: Mapping[str, str]) -> list[str]:
         for name in ("offers", "trials")
         if (value := getattr(study, name)) is not None and not Path(value).is_file()
     ]
-    checks: list[Any] = []
+    checks: list[Any] = [lambda: needs.asked(study.needs)]
     if study.command:
         checks.append(lambda: check_knobs(study.command, study.knobs))
     if study.command and study.runner == HERE:
@@ -128,6 +128,7 @@ class Field:
         references: what other workloads did on the candidates.
         prediction: of the roofline, where the earlier trials allow one.
         recorded: for a replay.
+        expected: of getting the candidates and of keeping them.
     """
 
     study: Study
@@ -142,6 +143,17 @@ class Field:
     references: Sequence[Reference]
     prediction: Prediction | None
     recorded: Recorded | None
+    expected: Expected
+
+    @property
+    def waits(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Seconds that a test waits for each candidate; this machine is there already."""
+        return self.expected.wait_seconds * (self.study.runner != HERE)
+
+    @property
+    def had(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The chance to get each candidate for a test."""
+        return np.maximum(self.expected.had, float(self.study.runner == HERE))
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -192,39 +204,38 @@ class Field:
         return Shape(offer.provider, offer.instance_type, offer.nodes) not in self._places[1]
 
 
-def lay_out(study: Study, stored: Sequence[Trial]) -> Field:
+def lay_out(study: Study, stored: Sequence[Trial], attempts: Sequence[Attempt] = ()) -> Field:
     """Everything that a study is about.
 
     Args:
         stored: all trials of the store.
+        attempts: to get machines, of the store.
 
     Raises:
         UsageError: there is no candidate, or this machine is not among them.
         CatalogError, TrialsError: a file that cannot be read.
     """
-    recorded = None
-    if study.trials is not None and study.runner == "replay":
-        offers = None if study.offers is None else Path(study.offers)
-        recorded = read_recorded(Path(study.trials), offers, study.workload)
+    recorded = _recorded(study)
     workload = recorded.workload if recorded else study.workload or ""
     request = _request(study)
-    contents = {n: _hash(v) for n in ("offers", "trials") if (v := getattr(study, n)) is not None}
-    id = replace(study, workload=workload).id(contents)
+    id = replace(study, workload=workload).id(_contents(study))
     mine = [trial for trial in stored if trial.workload == workload]
     # what this study itself found out must not change what it searches when it goes on
     earlier = [trial for trial in mine if trial.study != id]
-    kept: list[int] = []
+    known = supplying.before(attempts, [t for t in stored if t.study != id], workload)
     prediction = None
     more = _more(study)
     tables = places.reached(study.runner, more)
     if study.runner == HERE and not tables:
         catalog, more = this_machine(study, request), []
-        rows = catalog.table.select()
+        needs.check(catalog.table, request, earlier)
+        choice = choose.answer(catalog, workload, earlier, request, known=known).choice
+        kept, rows = [0], catalog.table.select()
         names = [offered.as_offer(row).id for row in rows]
     else:
         catalog = _catalog(study)
-        choice = choose.answer(catalog, workload, earlier, request).choice
-        kept, rows, names = _candidates(study, choice, more, recorded, tables)
+        choice = choose.answer(catalog, workload, earlier, request, known=known).choice
+        kept, rows, names = candidates.find(study, choice, more, recorded, tables)
         prediction = _prediction(choice, kept)
     laid_out = Field(
         study=replace(study, workload=workload),
@@ -239,9 +250,23 @@ def lay_out(study: Study, stored: Sequence[Trial]) -> Field:
         references=(),
         prediction=prediction,
         recorded=recorded,
+        expected=Expected.of(choice.table, kept, choice.supply),
     )
     rates = recorded.others if recorded else rates_of_others(laid_out, stored)
     return replace(laid_out, references=references_of(laid_out, rates))
+
+
+def _recorded(study: Study) -> Recorded | None:
+    """What a replay answers from."""
+    if study.trials is None or study.runner != "replay":
+        return None
+    offers = None if study.offers is None else Path(study.offers)
+    return read_recorded(Path(study.trials), offers, study.workload)
+
+
+def _contents(study: Study) -> dict[str, str]:
+    """Hashes of the files that it names."""
+    return {n: _hash(v) for n in ("offers", "trials") if (v := getattr(study, n)) is not None}
 
 
 def _described(study: Study) -> str | None:
@@ -271,6 +296,7 @@ def _request(study: Study) -> Request:
         samples=study.samples,
         deadline_hours=None if study.job_deadline is None else study.job_deadline / 3600,
         budget=study.job_budget,
+        **needs.asked(study.needs),
     )
 
 
@@ -279,82 +305,6 @@ def _hash(path: str) -> str:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
         raise UsageError(f"'{path}' cannot be read: {error.strerror}.") from error
-
-
-def _candidates(
-    study: Study,
-    choice: Choice,
-    more: Sequence[Mapping[str, Any]],
-    recorded: Recorded | None,
-    tables: Collection[int],
-) -> tuple[list[int], list[dict[str, Any]], list[str]]:
-    """Rows of the table, the offers, and their names: what nothing rules out.
-
-    Args:
-        tables: rows that say how the runner gets at them; where there are any, no other is meant.
-    """
-    found = choice.table.run(
-        f"SELECT c.row, provider, instance_type, nodes, price_per_hour, {OFFER_ID} FROM candidates "
-        "AS c WHERE c.row IN (SELECT row FROM scored WHERE excluded IS NULL) ORDER BY c.row"
-    ).fetchall()
-    found = [line for line in found if not tables or line[0] in tables]
-    named = {row: str(more[row].get("offer") or id) if more else id for row, *_, id in found}
-    if recorded is not None:
-        kept = [row for row in named if named[row] in recorded.candidates]
-    else:
-        machines = [
-            (row, (*machine, *_facts(more, row)), price) for row, *machine, price, _ in found
-        ]
-        kept = offered.one_of_each(machines)
-    if study.limit is not None and study.limit < len(kept):
-        price = {row: price for row, *_, price, _ in found}
-        kept = sorted(sorted(kept, key=lambda r: price[r] or float("inf"))[: study.limit])
-    if not kept:
-        raise _no_candidate(study, choice)
-    rows = _rows(choice, kept)
-    names = _distinct([named[row] for row in kept])
-    return kept, rows, names
-
-
-def _no_candidate(study: Study, choice: Choice) -> UsageError:
-    """Why nothing can be tested, and what to do about the most frequent reason."""
-    causes = [(line["cause"], line["offers"]) for line in choice.funnel()]
-    out = "\n".join(
-        f"  {count:,} offer{'s are' if count > 1 else ' is'} out: {cause}"
-        for cause, count in causes
-    )
-    remedy = "Loosen what rules them out, or name other offers: --offers FILE."
-    if causes and causes[0][0] == PRICE_UNKNOWN:
-        remedy = (
-            f"'{study.by}' needs a price. Search by what needs none, --by samples_per_second; or "
-            "name a file that has it, --offers FILE, with the columns offer and price_per_hour."
-        )
-    return UsageError(f"There is no candidate to test.\n{out}", remedy)
-
-
-def _facts(more: Sequence[Mapping[str, Any]], row: int) -> tuple[str, ...]:
-    """What the user's file says of an offer beyond our columns: other disks are other machines."""
-    if not more:
-        return ()
-    return tuple(f"{k}={v}" for k, v in sorted(more[row].items()) if k != "offer")
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return found
-
-
-def _rows(choice: Choice, kept: Sequence[int]) -> list[dict[str, Any]]:
-    listed = ", ".join(map(str, kept))
-    found = choice.table.run(f"SELECT * FROM candidates WHERE row IN ({listed}) ORDER BY row")
-    names = [part[0] for part in found.description or ()]
-    rows = [dict(zip(names, values, strict=True)) for values in found.fetchall()]
-    by_row = {row.pop("row"): row for row in rows}
-    return [by_row[row] for row in kept]
 
 
 def _prediction(choice: Choice, kept: Sequence[int]) -> Prediction | None:

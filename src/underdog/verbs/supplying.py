@@ -70,12 +70,31 @@ def supply(
         StoreError: the store cannot be read.
     """
     now = time.time() if now is None else now
-    recorded = store.attempts(since=now - OLDEST)
+    recorded = on_record(store, now)
     ended = [t for s in _ENDS for t in store.trials(status=s, limit=_MOST_TRIALS)]
     every = {trial.id: trial for trial in (*trials, *others, *ended)}
     attempts = [*recorded, *of_trials(every.values(), recorded)]
     told = supply_file.load(options.availability) if options.availability is not None else []
     return of(options, attempts, told, trials, now)
+
+
+def on_record(store: Store, now: float | None = None) -> list[Attempt]:
+    """The attempts of a store that still say something."""
+    return store.attempts(since=(time.time() if now is None else now) - OLDEST)
+
+
+def before(recorded: Sequence[Attempt], stored: Sequence[Trial], workload: str) -> Supply:
+    """What attempts on record, and trials, tell a search of a workload.
+
+    Args:
+        stored: trials of any workload but those of the search itself, so that it goes on as it
+            began.
+    """
+    told = ("ok", *_ENDS)
+    every = [trial for trial in stored if trial.workload == workload or trial.status in told]
+    attempts = [*recorded, *of_trials(every, recorded)]
+    mine = [trial for trial in stored if trial.workload == workload]
+    return of(Obtaining(), attempts, [], mine, time.time())
 
 
 def of(

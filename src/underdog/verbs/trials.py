@@ -27,6 +27,7 @@ from underdog.core.trials_file import (
 from underdog.core.trials_offers import Known, Row, parse_offers
 from underdog.errors import UsageError, nearest
 from underdog.model import Trial
+from underdog.progress import say, track
 from underdog.store import Store, open_store
 from underdog.store.table_file import read_rows
 
@@ -79,7 +80,7 @@ def trial(id: str, store: str | None = None) -> Trial:
         StoreError: the store cannot be opened or read.
     """
     with open_store(store) as opened:
-        found = opened.trials(id=id)
+        found = opened.trials(id=id, timeline=True)
         if found:
             return found[0]
         near = nearest(id, [one.id for one in opened.trials(limit=_NEAR)])
@@ -227,7 +228,9 @@ def _write(store: Store, read: _Read, file: str) -> ImportSummary:
     updated = 0
     places = iter(range(len(read.ids)))
     while some := list(islice(places, _AT_ONCE)):
-        there = {one.id: one for one in store.trials(id=[read.ids[place] for place in some])}
+        say("trials compared", some[0], len(read.ids))
+        ids = [read.ids[place] for place in some]
+        there = {one.id: one for one in store.trials(id=ids, timeline=True)}
         for place in some:
             if read.ids[place] in there:
                 if _says_more(read.build(place), there[read.ids[place]]):
@@ -237,7 +240,7 @@ def _write(store: Store, read: _Read, file: str) -> ImportSummary:
     tally: dict[str, Any] = {"failed": 0, "price_unknown": 0, "caveats": {}}
 
     def counted() -> Iterator[Trial]:
-        for place in range(len(read.ids)):
+        for place in track(range(len(read.ids)), "trials kept"):
             one = read.build(place)
             tally["failed"] += one.status != "ok"
             tally["price_unknown"] += one.price.per_hour is None
@@ -257,6 +260,8 @@ def _says_more(new: Trial, old: Trial) -> bool:
 
     A second import without the offers file must not take the price of then away.
     """
+    if new.timeline is None:  # what has none takes none away
+        old = replace(old, timeline=None)
     return new != old and not (new.price.per_hour is None and old.price.per_hour is not None)
 
 
@@ -281,6 +286,9 @@ def export_trials(
     """
     from underdog.report import exporters  # on use
 
-    found = trials(store, workload=workload)
+    with open_store(store) as opened:
+        say("reading the trials")
+        found = opened.trials(workload=workload, timeline=exporters.keeps_all(Path(path), form))
+    say(f"writing {len(found):,} trials")
     exporters.export(found, Path(path), form)
     return len(found)

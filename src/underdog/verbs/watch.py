@@ -6,21 +6,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NoReturn
 
+from underdog.catalog import offers_file
 from underdog.core import footing
 from underdog.core.constraints import text
 from underdog.core.ledger import OFFER_ID
-from underdog.core.watched import Judged, Test, mark
-from underdog.core.watching import cheapest_set, priced, wanted
+from underdog.core.watched import Judged, Machine, Settled, Sold, Test, mark
+from underdog.core.watching import cheapest_set, priced, settled, wanted
 from underdog.errors import UnderdogError, UsageError, did_you_mean
 from underdog.report.notices import Notices
 from underdog.report.watch import notice
 from underdog.store import open_store
 from underdog.store.seen import seen
-from underdog.verbs import catalog, settling, supplying
+from underdog.verbs import catalog, places, settling, supplying
 from underdog.verbs.rejudging import Kept, rejudge
-from underdog.verbs.settling import Done
+from underdog.verbs.settling import Done, Planned
 
 OLDEST_DAYS = 90.0  # frameworks and drivers move within a quarter
 
@@ -31,8 +33,15 @@ Tell = Callable[[str], None]
 class Watch:
     """What to watch; see ``watch``.
 
+    Attributes:
+        act: run the tests that would settle what is open, for ``budget`` USD at most.
+        dry_run: only say what ``act`` would submit.
+        offers: a file of offers that says how to get at machines, before that of a decision.
+        folder: what the tests run in and what is carried to other machines; None: nothing is.
+
     Raises:
         UsageError: options that do not go together.
+        CatalogError: the file of offers cannot be read.
     """
 
     workloads: Sequence[str] = ()
@@ -40,6 +49,9 @@ class Watch:
     oldest_seconds: float = OLDEST_DAYS * 86400
     act: bool = False
     budget: float | None = None
+    dry_run: bool = False
+    offers: str | None = None
+    folder: Path | None = None
     store: str | None = None
 
     def __post_init__(self) -> None:
@@ -50,6 +62,10 @@ class Watch:
             )
         if self.budget is not None and not self.act:
             raise UsageError("--budget limits the tests of --act, which is not given.", "Add --act")
+        if self.dry_run and not self.act:
+            raise UsageError("--dry-run shows the tests of --act, which is not given.", "Add --act")
+        if self.offers is not None:
+            offers_file.entries(self.offers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +73,8 @@ class Round:
     """One look at all decisions.
 
     ``tests`` are the cheapest that would settle what is open; ``dollars`` is what they would cost,
-    those of unknown price apart. ``done`` is what came of each with ``--act``.
+    those of unknown price apart. With ``--act`` ``done`` is what came of each, and ``settled`` what
+    that did to the decisions; with ``--dry-run`` ``planned`` is what would be submitted.
     """
 
     at: str
@@ -67,6 +84,13 @@ class Round:
     tests: Sequence[Test]
     dollars: float
     done: Sequence[Done] = ()
+    settled: Sequence[Settled] = ()
+    planned: Sequence[Planned] = ()
+
+    @property
+    def spent(self) -> float:
+        """What the tests cost, USD."""
+        return sum(one.dollars for one in self.done)
 
     @property
     def status(self) -> int:
@@ -101,19 +125,38 @@ def watch(
     return look(asked, lambda line: None)
 
 
-def look(asked: Watch, tell: Tell, progress: Any = None) -> Round:
-    """One round; ``tell`` is called with lines for people. See ``watch`` for what is raised."""
+def look(
+    asked: Watch, tell: Tell, progress: Any = None, told: settling.Told | None = None
+) -> Round:
+    """One round; ``tell`` is called with lines for people. See ``watch`` for what is raised.
+
+    ``told`` is called with how a test on another machine stands.
+    """
+    return act(judge(asked, tell, progress), asked, tell, told)
+
+
+def judge(asked: Watch, tell: Tell, progress: Any = None) -> Round:
+    """What a round finds, before any test is run."""
     # what is asked is looked at first: without a decision no provider has to be
     if asked.refresh and _stored(asked, datetime.now(UTC)).decisions:
         _refresh(tell, progress)
-    found = _judge(asked)
+    return _judge(asked)
+
+
+def act(found: Round, asked: Watch, tell: Tell, told: settling.Told | None = None) -> Round:
+    """Run the tests of a round where that is asked for, and judge anew."""
     if not asked.act or not found.tests:
         return found
     assert asked.budget is not None
-    done = settling.settle(found.tests, asked.budget, asked.store, tell)
-    if any(one.trial is not None for one in done):
+    means = settling.Means(budget=asked.budget, folder=asked.folder, store=asked.store)
+    if asked.dry_run:
+        return replace(found, planned=settling.plan(found.tests, means))
+    done = settling.settle(found.tests, means, tell, told)
+    run = [one.test for one in done if one.trial is not None]
+    before = found.judged
+    if run:
         found = _judge(asked)
-    return replace(found, done=done)
+    return replace(found, done=done, settled=settled(before, found.judged, run))
 
 
 def _refresh(tell: Tell, progress: Any) -> None:
@@ -137,8 +180,8 @@ def _judge(asked: Watch) -> Round:
     newest = catalog.pick()
     judged = rejudge(kept, newest, now, asked.oldest_seconds)
     here = settling.this_machine() if asked.act else ("", "")
-    cheapest = _cheapest(newest.table, judged)
-    judged = [replace(one, tests=priced(one, cheapest, here)) for one in judged]
+    sold = _Sold(newest.table, judged, asked.offers)
+    judged = [replace(one, tests=priced(one, sold.of(one), here)) for one in judged]
     tests = cheapest_set(judged)
     return Round(
         at=now.isoformat(timespec="seconds"),
@@ -162,6 +205,40 @@ def _stored(asked: Watch, now: datetime) -> Kept:
     wanted_ = set(asked.workloads) or names
     latest = footing.latest([d for d in decisions if d.workload in wanted_])
     return Kept(decisions=latest, trials=trials, attempts=attempts)
+
+
+class _Sold:
+    """Where the machines to test are to be had: by the catalog, or by files of offers."""
+
+    def __init__(self, table: Any, judged: Sequence[Judged], offers: str | None) -> None:
+        self._offers = offers
+        self._catalog = _cheapest(table, judged)
+        self._entries: dict[str, list[Any]] = {}
+
+    def of(self, one: Judged) -> dict[Machine, Sold]:
+        """Of each machine to test the cheapest; a file that says how to get at it goes before."""
+        found = {}
+        for machine in wanted(one):
+            price = self._catalog.get(machine[:2])
+            places = [self._in(machine, f) for f in (self._offers, one.asked.get("offers")) if f]
+            known = [place for place in places if place is not None]
+            if known:
+                found[machine] = min(known, key=lambda place: place.runner is None)
+            elif price is not None:
+                found[machine] = Sold(price[0], price[1] * machine.nodes)
+        return found
+
+    def _in(self, machine: Machine, offers: str) -> Sold | None:
+        if offers not in self._entries:
+            self._entries[offers] = offers_file.entries(offers)
+        try:
+            place = places.of_machine(machine, self._entries[offers])
+        except UsageError:  # a table that is no runner's; what is judged needs none
+            place = None
+        if place is None:
+            return None
+        runner = place.runner if places.says_how(place) else None
+        return Sold(place.name, place.offer.price.per_hour, offers, runner)
 
 
 def _cheapest(table: Any, judged: Sequence[Judged]) -> dict[tuple[str, str], tuple[str, float]]:

@@ -7,6 +7,7 @@ of the tests and the Python Debian's. All else is SkyPilot's own way.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import pwd
 import shutil
@@ -17,9 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import pytest
 import slurm_cluster
 import ssh_server
 
+with_skypilot = pytest.mark.skipif(
+    importlib.util.find_spec("sky") is None,
+    reason="SkyPilot is not installed here; `make skypilot` runs this in an environment of its own",
+)
 _ROOT = Path(__file__).parents[3]
 USER = "underdog-sky"
 NAME = "ours"  # of the cluster, in SkyPilot's words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,6 +9,7 @@ import sys
 from typing import Any
 
 import pytest
+from sky_site import with_skypilot
 
 from underdog.errors import RefusedError
 from underdog.model import Offer, Price
@@ -19,10 +19,7 @@ from underdog.runners._skytask import Target, task_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        importlib.util.find_spec("sky") is None,
-        reason="SkyPilot is not installed here: pip install 'underdog[skypilot]'",
-    ),
+    with_skypilot,
 ]
 
 HEADER = (
@@ -95,7 +92,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         env={**os.environ, "HOME": str(home), "SKYPILOT_DISABLE_USAGE_COLLECTION": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]

@@ -85,6 +85,34 @@ def test_where_the_machine_cannot_be_reached_the_log_brings_the_trial(
 
 
 @pytest.mark.slow
+def test_books_that_have_a_job_for_running_whose_machine_goes_down_are_asked_again(
+    cloud: FolderCloud, runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = runner.submit(runner.render(mine(tmp_path, LONG)))
+    measuring(runner, handle)
+    cluster = json.loads(handle)["cluster"]
+    process = psutil.Process(cloud.running[cluster].pid)
+    for one in [*process.children(recursive=True), process]:
+        one.kill()
+    ended(runner, handle)
+    cloud.answers = False
+    answers = [False, None, RuntimeError("Failed to get the job's status"), False]
+
+    def told(self: FolderCloud, cluster: str, job: int) -> bool | None:
+        answer = answers.pop(0)
+        if not answers:
+            cloud.vanish(cluster)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(FolderCloud, "job_ended", told)
+    with pytest.raises(RunnerError, match="is lost"):
+        runner.collect(handle)
+    assert not answers
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["the measurement", "the job"])
 def test_a_job_that_is_killed_there_is_lost_and_told(
     fault: str, cloud: FolderCloud, runner: Runner, tmp_path: Path

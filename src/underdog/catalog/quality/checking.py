@@ -13,6 +13,7 @@ from underdog.catalog.quality.price_rules import DUPLICATE, TWO_PRICES, WINDOWS
 from underdog.catalog.quality.rules import Finding, Rule
 from underdog.catalog.quality.table import Offers, database
 from underdog.catalog.sources import LeftOut
+from underdog.progress import say, track
 
 _ALONE = (*row_rules.RULES, *hardware_rules.RULES)
 RULES: dict[str, Rule] = {
@@ -36,6 +37,7 @@ def check(
         today: ISO 8601; without it no price is called old or of a day to come.
     """
     connection = database(rows, previous, today)
+    say("quality rules")
     try:
         found = _take_out(connection, [r for r in _ALONE if r.severity == "quarantine"])
         found += _settle(connection)
@@ -43,7 +45,8 @@ def check(
         if twice:
             found += _settle(connection)
         doubts = [rule for rule in _ALONE if rule.severity == "caveat"]
-        for rule in (*doubts, HOST_MEMORY, *price_rules.DOUBTS):
+        rules = (*doubts, HOST_MEMORY, *price_rules.DOUBTS)
+        for rule in track(rules, "quality rules", every=1):
             found += _run(connection, rule)
         if previous is not None:
             _refer(connection, source_rules.COMPARED)

@@ -29,6 +29,7 @@ class Point:
         verdict: ``best``, ``tied``, ``beaten``, ``excluded`` or ``untested``.
         reason: why, in words.
         hours, dollars: of the whole job where its samples are known, else of a million samples.
+        price_per_hour: of all its nodes.
         pareto: whether no other ranked offer is both faster and cheaper.
         tied_with: names of offers that cannot be told apart from it.
     """
@@ -249,9 +250,14 @@ class Marker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryView:
-    """A workload over time: throughput and samples per dollar by machine, with what happened."""
+    """A workload over time: throughput and samples per dollar by machine, with what happened.
+
+    Attributes:
+        left_out: how many measurements between the points are not there, where there are many.
+    """
 
     workload: str
     points: list[HistoryPoint] = field(default_factory=list)
     markers: list[Marker] = field(default_factory=list)
     machines: list[str] = field(default_factory=list)
+    left_out: int = 0

@@ -2,7 +2,8 @@
 
 An exporter of yours is a module with ``export(trials, target)`` under the entry-point group
 ``underdog.exporters``; ``ENDINGS`` are the file endings that stand for it, and ``FOLDER = True``
-says that its target is a folder. ``underdog.testing.exporter`` checks one.
+says that its target is a folder, ``WHOLE = True`` that it holds timelines too.
+``underdog.testing.exporter`` checks one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from underdog.errors import UsageError
 from underdog.model import Trial
 
 PACKAGE, GROUP = "underdog.report.exporters", "underdog.exporters"
+WRITTEN = "trials written"  # of which an exporter says how many
 
 
 def names() -> list[str]:
@@ -46,6 +48,12 @@ def export(trials: Sequence[Trial], target: Path, form: str | None = None) -> No
             _replace(module, trials, target)
     except OSError as error:
         raise UsageError(f"'{target}' cannot be written: {error.strerror or error}.") from None
+
+
+def keeps_all(target: Path, form: str | None = None) -> bool:
+    """Whether a format holds all that is known of a trial, its timeline too; else as ``export``."""
+    module: Any = plugins.load(PACKAGE, GROUP, form or _by_ending(target))
+    return bool(getattr(module, "WHOLE", False))
 
 
 def _by_ending(target: Path) -> str:

@@ -9,11 +9,18 @@ from pathlib import Path
 import msgspec
 
 from underdog.model import Trial
+from underdog.progress import track
+from underdog.report.exporters import WRITTEN
 
 ENDINGS = (".json",)
+WHOLE = True
 
 
 def export(trials: Sequence[Trial], target: Path) -> None:
     """Write the trials as one JSON list."""
     with target.open("w", encoding="utf-8") as file:
-        json.dump(msgspec.to_builtins(list(trials)), file, indent=1)
+        file.write("[")
+        for number, trial in enumerate(track(trials, WRITTEN)):
+            file.write(",\n" if number else "\n")
+            json.dump(msgspec.to_builtins(trial), file, indent=1)
+        file.write("\n]\n")

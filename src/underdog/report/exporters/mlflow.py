@@ -10,6 +10,8 @@ from typing import Any
 
 from underdog.errors import MissingPackageError
 from underdog.model import Trial
+from underdog.progress import track
+from underdog.report.exporters import WRITTEN
 from underdog.report.exporters._flat import NUMBERS, TEXTS, plain, row_of
 
 FOLDER = True
@@ -23,7 +25,7 @@ def export(trials: Sequence[Trial], target: Path) -> None:
     client = _client(target)
     experiments = {found.name: found.experiment_id for found in client.search_experiments()}
     there = _exported(client, list(experiments.values()))
-    for trial in trials:
+    for trial in track(trials, WRITTEN, every=1):
         if _text(trial.id) in there:
             continue
         name = _experiment(trial.workload)

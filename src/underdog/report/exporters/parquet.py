@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from underdog.model import Trial
+from underdog.progress import track
+from underdog.report.exporters import WRITTEN
 from underdog.report.exporters._flat import TEXTS, columns_of, row_of
 
 ENDINGS = (".parquet",)
@@ -17,7 +19,7 @@ def export(trials: Sequence[Trial], target: Path) -> None:
     """Write the trials as Parquet: texts and doubles, null where unknown."""
     import duckdb  # on use: 75 ms
 
-    rows = [row_of(trial) for trial in trials]
+    rows = [row_of(trial) for trial in track(trials, WRITTEN)]
     names = columns_of(rows)
     kinds = ["VARCHAR" if _is_text(name) else "DOUBLE" for name in names]
     with duckdb.connect() as connection:

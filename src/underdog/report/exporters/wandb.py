@@ -9,6 +9,8 @@ from typing import Any
 
 from underdog.errors import MissingPackageError
 from underdog.model import Trial
+from underdog.progress import track
+from underdog.report.exporters import WRITTEN
 from underdog.report.exporters._flat import TEXTS, plain, row_of
 
 FOLDER = True
@@ -20,7 +22,7 @@ def export(trials: Sequence[Trial], target: Path) -> None:
     settings = wandb.Settings(
         mode="offline", silent=True, console="off", x_disable_stats=True, x_disable_meta=True
     )
-    for trial in trials:
+    for trial in track(trials, WRITTEN, every=1):
         id = hashlib.sha256(trial.id.encode(errors="surrogatepass")).hexdigest()[:16]
         if any((target / "wandb").glob(f"offline-run-*-{id}")):
             continue  # an earlier export wrote it
