@@ -18,7 +18,9 @@ pytest_plugins = ["browser"]
 # how long an example takes says more of what else the machine does than of what is tested
 slow = [HealthCheck.too_slow]
 settings.register_profile("underdog", deadline=None, suppress_health_check=slow)
-settings.load_profile("underdog")
+# the same examples in every run, so that a check fails only for what was changed
+settings.register_profile("repeatable", settings.get_profile("underdog"), derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "underdog"))
 
 # A suite that is started in the background may have inherited "ignore Ctrl-C", and so would all
 # that it starts; the tests that send one expect a terminal's behaviour.

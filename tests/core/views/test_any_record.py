@@ -21,7 +21,7 @@ from underdog.core.views.page import Page
 from underdog.core.views.records import Range
 from underdog.core.views.study import study_view
 from underdog.core.views.trial import trial_view
-from underdog.core.views.words import amount, brief, finite, inverse, range_of, times
+from underdog.core.views.words import amount, brief, finite, inverse, plain, range_of, times
 from underdog.model import Decision, Trial
 from underdog.report.page_json import to_json
 from underdog.report.page_markdown import to_markdown
@@ -105,6 +105,14 @@ def test_amounts_say_the_number(value: float) -> None:
     figure, _, word = text.partition(" ")
     told = float(figure.replace(",", "")) * words.get(word, 1.0)
     assert told == pytest.approx(value, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.9999, "1.00"), (99.96, "100"), (-9.996, "-10.0"), (1.797e308, "1.80e+308")],
+)
+def test_rounding_up_adds_no_digit(value: float, text: str) -> None:
+    assert plain(value) == text
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1.0, 10.0), st.floats(1.0, 10.0), st.floats(1e-3, 1e3))

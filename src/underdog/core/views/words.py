@@ -93,9 +93,10 @@ def plain(value: float, digits: int = 3) -> str:
     """So many significant digits, thousands set apart, an exponent only for the very large."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
-    size = math.floor(math.log10(abs(value)))
-    if size >= 15 or size < -4:
+    if not 1e-4 <= abs(value) < 1e15:
         return f"{value:.{digits - 1}e}"
+    rounded = float(f"{value:.{digits - 1}e}")  # 0.9999 has one digit more after it
+    size = math.floor(math.log10(abs(rounded)))
     places = digits - 1 - size
     return f"{round(value, places):,.{max(0, places)}f}"
 
