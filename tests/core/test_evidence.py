@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offers_and_trials import PROFILE, UNUSED, trial
 
+from underdog.core.cut_off import cut_off
 from underdog.core.evidence import Shape, gather, pool, shape_of
 from underdog.model import Accelerator, Estimate, Machine
 
@@ -79,6 +80,13 @@ def test_a_machine_without_instance_type_is_its_own() -> None:
 
 def test_a_trial_in_flight_says_nothing() -> None:
     assert gather([trial(status="running")]) == []
+
+
+def test_what_a_killed_process_left_behind_does_not_count() -> None:
+    running = dataclasses.replace(trial("g5.xlarge", 100.0), status="running")
+    (found,) = gather([cut_off(running, "its process was killed")])
+    assert found.estimate is None
+    assert found.faults == ["it was cut off before anything of it could be judged"]
 
 
 def test_what_was_cut_off_counts_only_where_nothing_else_ran() -> None:

@@ -173,6 +173,9 @@ def test_a_row_without_a_value_is_told(offers: Table, text: str, said: str) -> N
         ("(" * 10_000 + "true" + ")" * 10_000, "at most 4,000"),
         ("(" * 1_900 + "true" + ")" * 1_900, "nested too deeply"),
         ("not " * 900 + "true", "nested too deeply"),
+        ("1 / (" * 14 + "price_per_hour" + ")" * 14 + " > 0", "nested too deeply"),
+        ("ln(" * 9 + "price_per_hour" + ")" * 9 + " > 0", "nested too deeply"),
+        ("greatest(1, " * 20 + "price_per_hour" + ")" * 20 + " > 0", "nested too deeply"),
         ("price_per_hour" + " + 1" * 800 + " > 1", "nested too deeply"),
     ],
 )

@@ -144,7 +144,7 @@ def test_the_plan_in_words() -> None:
     )
     assert ", in time. On demand alone $38.4 (" in text
     assert "in time with a chance of" in text
-    assert "taken away 0.54 times an hour (as on public records, for nothing of it" in text
+    assert "taken away 0.54 times an hour (as on public records)" in text
     other = plan | {"cheapest": False, "source": "predicted", "nodes": 2}
     other["alone"] = plan["alone"] | {"spot": {"dollars": None, "in_time": 0.0}}
     text = said(other)

@@ -20,6 +20,7 @@ def test_the_plans_are_kept_with_the_decision(
     (plan,) = found.plans
     assert plan["cheapest"]
     assert (plan["spot"], plan["from"]) == ("aws/us-east-1/a.large/spot", "prior")
+    assert "spot_may_be_late" in [caveat.code for caveat in found.caveats]
     (stored,) = world.decisions()
     assert stored.plans == found.plans
     assert world.chosen(**{k: v for k, v in asked.items() if k != "deadline"}).plans == []

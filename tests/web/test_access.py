@@ -113,6 +113,15 @@ def test_a_token_that_will_not_do(token: str) -> None:
         access("127.0.0.1", 1, token)
 
 
+@pytest.mark.parametrize(
+    "other", ['foo={"a":1,"b":2}', "just-a-word", 'x="unterminated', "weird[0]=1", "a=b c", "=1"]
+)
+def test_the_cookies_of_other_programs_lock_nobody_out(other: str) -> None:
+    client = guarded(access("0.0.0.0", 8765, TOKEN))
+    cookie = f"{other}; underdog-8765={TOKEN}; {other}"
+    assert client.get("/", headers={"cookie": cookie}).status_code == 200
+
+
 def test_the_token_opens_the_page_once_and_a_cookie_from_then_on() -> None:
     client = guarded(access("0.0.0.0", 8765, TOKEN), "http://box.lan:8765")
     assert client.get("/trials").status_code == 401

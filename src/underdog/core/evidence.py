@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from underdog.core.compare import SINGLE
+from underdog.core.cut_off import is_cut_off
 from underdog.core.interval import student_point
 from underdog.core.problems import LARGEST, SMALLEST
 from underdog.model import Estimate, Machine, Trial
@@ -95,6 +96,8 @@ def _evidence(shape: Shape, tried: Sequence[Trial]) -> Evidence:
             found.faults.append(f"it ended as {trial.status}: {_cut(why)}")
         elif not (SMALLEST < rate.value < LARGEST and rate.high < LARGEST):
             found.faults.append("it had no positive throughput")
+        elif is_cut_off(trial):
+            found.faults.append("it was cut off before anything of it could be judged")
         elif accelerator_unused(trial):
             found.faults.append(ACCELERATOR_UNUSED)
         else:

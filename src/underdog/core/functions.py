@@ -15,6 +15,7 @@ from underdog.core.terms import (
     Term,
     chosen,
     columns_of,
+    copies_of,
     finite,
     joined,
     one_kind,
@@ -64,7 +65,8 @@ def _divided(name: str, value: Term, by: Term) -> Term:
     divisor = by.name if by.sql == f'"{by.name}"' else "…"
     fault = Fault(f"{by.sql} = 0", "divides by zero", by.columns, f"Write nullif({divisor}, 0).")
     result = joined(f"({value.sql} {name} nullif({by.sql}, 0))", "number", [value, by])
-    return replace(result, faults=(*result.faults, fault), computed=True)
+    copies = max(value.copies, 3 * by.copies)
+    return replace(result, faults=(*result.faults, fault), computed=True, copies=copies)
 
 
 def _plain(kinds: tuple[str, ...], kind: str) -> Callable[[str, Sequence[Term]], Term]:
@@ -93,7 +95,8 @@ def _bounded(allowed: str, wrong: str, what: str) -> Callable[[str, Sequence[Ter
         term = finite(terms[0])
         fault = Fault(f"{term.sql} {wrong}", what, term.columns, f"Rule out what is {wrong}.")
         sql = f"{name}(CASE WHEN {term.sql} {allowed} THEN {term.sql} END)"
-        return replace(joined(sql, "number", [term]), faults=(*term.faults, fault))
+        found = joined(sql, "number", [term])
+        return replace(found, faults=(*term.faults, fault), copies=3 * term.copies)
 
     return made
 
@@ -111,14 +114,16 @@ def _extreme(name: str, terms: Sequence[Term]) -> Term:
     terms = [finite(term) for term in terms]
     unknown = " OR ".join(f"{term.sql} IS NULL" for term in terms)
     inner = f"{name}({', '.join(term.sql for term in terms)})"
-    return joined(f"(CASE WHEN {unknown} THEN NULL ELSE {inner} END)", kind, terms)
+    made = joined(f"(CASE WHEN {unknown} THEN NULL ELSE {inner} END)", kind, terms)
+    return replace(made, copies=copies_of(terms, 2))
 
 
 def _nullif(name: str, terms: Sequence[Term]) -> Term:
     if len(terms) != 2:
         raise RefusedError(f"'{name}' takes 2 values, not {len(terms)}.")
     kind = one_kind(terms, name)
-    return joined(f"nullif({terms[0].sql}, {terms[1].sql})", kind, terms)
+    made = joined(f"nullif({terms[0].sql}, {terms[1].sql})", kind, terms)
+    return replace(made, copies=copies_of(terms, 2))
 
 
 def _coalesce(name: str, terms: Sequence[Term]) -> Term:
@@ -128,7 +133,8 @@ def _coalesce(name: str, terms: Sequence[Term]) -> Term:
     sql = f"coalesce({', '.join(term.sql for term in terms)})"
     computed = any(term.computed for term in terms)
     kind = one_kind(terms, name)
-    return Term(sql, kind, "the value", columns_of(terms), tuple(faults), computed)
+    columns, copies = columns_of(terms), copies_of(terms, 2)
+    return Term(sql, kind, "the value", columns, tuple(faults), computed, copies=copies)
 
 
 def _if(name: str, terms: Sequence[Term]) -> Term:

@@ -8,6 +8,7 @@ against on demand alone and spot alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from underdog.core import ledger
@@ -17,13 +18,14 @@ from underdog.core.constraints import text
 from underdog.core.listing import interval, listed_groups
 from underdog.core.spot import checkpoint_interval
 from underdog.core.spot_markets import Outcome, Outcomes, Way, simulate
-from underdog.model import Estimate
+from underdog.model import Caveat, Estimate
 
 if TYPE_CHECKING:
     from underdog.core.choosing import Choice
 
 MOST = 8  # machines that are looked at: those that would cost the least on spot all the time
 SEED = 0
+LIKELY = 0.9  # chance to be in time, below which a spot offer that leads is doubted
 TOLERATED = 0.05  # of the chance to be in time, by which another way may stand behind on demand
 # Hours that spot is away after an interruption, where nobody saw a wait: the mean of the 3,241
 # gaps in the public records that ``availability.FIRST_RATE`` comes from.
@@ -56,6 +58,25 @@ def plans(choice: Choice) -> list[dict[str, Any]]:
         source = made[0]["source"]
         made[0]["cheapest"] = made[0]["dollars"]["value"] < _others(choice, source, known, found)
     return made
+
+
+def caveats(
+    made: Sequence[Mapping[str, Any]], ranking: Sequence[Mapping[str, Any]]
+) -> list[Caveat]:
+    """That the first of the ranking would be late on spot alone; its hours count no absence."""
+    first = ranking[0]["offer"]["id"] if ranking else None
+    plan = next((plan for plan in made if plan["spot"] == first), None)
+    if plan is None or plan["alone"]["spot"]["in_time"] >= LIKELY:
+        return []
+    chance, away = plan["alone"]["spot"]["in_time"], plan["away_hours"]
+    return [
+        Caveat(
+            code="spot_may_be_late",
+            message=f"On spot alone {first} is in time with a chance of {chance:.0%} only: after "
+            f"an interruption it is away for {away:.2g} h, which the hours here leave out.",
+            remedy="Take the plan that mixes it with on demand, or --purchase on-demand.",
+        )
+    ]
 
 
 def _worth(found: Outcomes, budget: float | None) -> bool:

@@ -29,7 +29,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of an expression: its SQL, its kind (number, text, flag, null) and its faults."""
+    """A part of an expression: its SQL, its kind (number, text, flag, null) and its faults.
+
+    ``copies`` is how often the database works out its innermost part: a guard such as ``nullif``
+    or ``CASE`` repeats what it guards, so that nested ones multiply.
+    """
 
     sql: str
     kind: str
@@ -38,6 +42,7 @@ class Term:
     faults: tuple[Fault, ...] = ()
     computed: bool = False  # by arithmetic that may leave the range of a double
     constant: float | str | bool | None = None
+    copies: int = 1
 
     @property
     def kind_name(self) -> str:
@@ -68,11 +73,16 @@ def columns_of(terms: Sequence[Term]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for term in terms for name in term.columns))
 
 
+def copies_of(terms: Sequence[Term], times: int = 1) -> int:
+    """The most copies among the terms, where all of them are repeated so many times."""
+    return times * max((term.copies for term in terms), default=1)
+
+
 def joined(sql: str, kind: str, terms: Sequence[Term], name: str = "the value") -> Term:
     """The term of that SQL, with the columns and faults of the terms that it is made of."""
     faults = tuple(fault for term in terms for fault in term.faults)
     computed = kind == "number" and any(term.computed for term in terms)
-    return Term(sql, kind, name, columns_of(terms), faults, computed)
+    return Term(sql, kind, name, columns_of(terms), faults, computed, copies=copies_of(terms))
 
 
 def require(terms: Sequence[Term], kinds: Sequence[str] | str, what: str) -> None:
@@ -110,4 +120,6 @@ def chosen(checks: Sequence[tuple[Term, Term]], otherwise: Term) -> Term:
     values = [*(value for _, value in checks), otherwise]
     columns = columns_of([*(condition for condition, _ in checks), *values])
     sql = f"(CASE {parts} ELSE {otherwise.sql} END)"
-    return Term(sql, one_kind(values, "case"), "the case", columns, tuple(faults))
+    tested = copies_of([condition for condition, _ in checks], 2)
+    copies = max(tested, copies_of(values))
+    return Term(sql, one_kind(values, "case"), "the case", columns, tuple(faults), copies=copies)

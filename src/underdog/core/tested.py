@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, NamedTuple
 
+from underdog.core.cut_off import is_cut_off
 from underdog.core.evidence import UNUSED, accelerator_unused
 from underdog.core.exploring import Attempt
 from underdog.core.knobs import OUT_OF_MEMORY
@@ -22,7 +23,9 @@ class Cut(NamedTuple):
 
 def rate_of(trial: Trial) -> Estimate | None:
     """Samples per second, where the trial is one to learn from."""
-    if trial.status not in COUNTED or trial.measurement is None or accelerator_unused(trial):
+    if trial.status not in COUNTED or trial.measurement is None:
+        return None
+    if accelerator_unused(trial) or is_cut_off(trial):
         return None
     return trial.measurement.samples_per_second
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn
 
 from underdog.core.columns import Column, column_meant
@@ -26,6 +27,7 @@ from underdog.core.terms import (
 )
 
 MAX_DEPTH = 100
+MAX_COPIES = 300  # five divisions in each other's denominators: each more triples the time
 MAX_FAULT_TEXT = 100_000
 
 Node = dict[str, Any]
@@ -84,6 +86,8 @@ class Translator:
         # a fault carries the conditions under which it counts: their text grows with the square
         if sum(len(fault.sql) for fault in found.faults) > MAX_FAULT_TEXT:
             raise RefusedError("it has too many divisions under conditions.")
+        if found.copies > MAX_COPIES:
+            raise RefusedError("its divisions or conditions are nested too deeply.")
         return found
 
     def terms(self, nodes: Sequence[Node]) -> list[Term]:
@@ -143,7 +147,7 @@ class Translator:
                 open_ = [f"{sql} IS DISTINCT FROM {decided}" for sql in others]
                 faults += under(term.faults, open_)
         whole = joined("(" + f" {word} ".join(term.sql for term in terms) + ")", "flag", terms)
-        return Term(whole.sql, "flag", "the condition", whole.columns, tuple(faults))
+        return replace(whole, name="the condition", faults=tuple(faults), computed=False)
 
     def _comparison(self, node: Node) -> Term:
         left, right = self._alike([node["left"], node["right"]])

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, get_args
 
 from underdog.core.compare import from_repeats
+from underdog.core.cut_off import cut_off
 from underdog.core.problems import Problems, shown
 from underdog.core.suspects import Run, unused_accelerators
 from underdog.core.timeline import fault_of
@@ -220,7 +221,7 @@ def as_measured(given: Trial) -> Trial:
     if given.status != "running":
         return dataclasses.replace(given, owner={})
     reason = "it was in flight when the file was written"
-    return dataclasses.replace(given, status="interrupted", reason=reason, owner={})
+    return dataclasses.replace(cut_off(given, reason), owner={})
 
 
 def check_measured(number: int, trial: Trial, problems: Problems) -> None:

@@ -148,7 +148,7 @@ def _flip(scores: Scores, place: Lead, seen: Seen) -> Finding:
         f"{one.offer} leads now with {_utility(scores, new)}, against {_utility(scores, old)} "
         f"of {other.offer}"
     )
-    if gain is not None:
+    if gain is not None and gain > 0:  # what is measured leads what is predicted, at any value
         said += f": {gain:+.1%}"
     said += _because(scores, new, old, seen)
     about = f"{one.machine.instance_type} {rows.bought[new]}"

@@ -181,6 +181,9 @@ def _headline(found: Exploration) -> Text:
         )
     if found.kept:
         text.append(f"\n{found.study}: the same command goes on from here.", style="dim")
+    else:
+        said = "\nNothing of it was kept: with --store, show, report and serve have it too."
+        text.append(said, style="dim")
     return text
 
 

@@ -15,7 +15,7 @@ from underdog.core.views.records import (
     StudyView,
     TrialView,
 )
-from underdog.core.views.words import amount, brief, plain, shown
+from underdog.core.views.words import brief, gain_words, plain, shown
 from underdog.report.decision import cause_words, number
 from underdog.report.show_words import minute, named, ranged
 
@@ -69,6 +69,8 @@ def _decision(view: DecisionView) -> list[str]:
         parts += ["Not distinguishable, since their intervals overlap:", _items(listed)]
     if view.test_next:
         parts += ["## Test next", _items(_tests_next(view))]
+    if view.plan:
+        parts.append(escaped(view.plan))
     if view.funnel:
         rows = [(f"{line.offers:,}", cause_words(line.verdict, line.cause)) for line in view.funnel]
         parts += [f"## The {view.candidates:,} candidates", _table(("offers", "why"), rows)]
@@ -103,7 +105,7 @@ def _tests_next(view: DecisionView) -> Iterable[str]:
         offer, gain, dollars = (test.get(n) for n in ("offer", "expected_gain", "dollars"))
         said = escaped(str(offer))
         if isinstance(gain, int | float):
-            said += f": expected {amount(100 * gain, 2)} % better"
+            said += f": expected {gain_words(gain)}"
         if isinstance(dollars, int | float):
             said += f", ${plain(dollars)} a test"
         yield said

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from underdog.core.views.answer import machine
 from underdog.core.views.records import DecisionView, Point
-from underdog.core.views.words import amount, brief, finite, plain
-from underdog.report.decision import cause_words, number
+from underdog.core.views.words import brief, finite, gain_words, plain
+from underdog.report.decision import cause_words
 from underdog.report.ranking import MEASURED, PREDICTED
 from underdog.report.show_words import Style, bar, ranged
 
@@ -36,6 +36,8 @@ def decision_text(view: DecisionView, style: Style) -> RenderableType:
     parts += _groups(view, ranked)
     if view.test_next:
         parts += [Text(""), Text("Test next", style="bold"), *_next(view)]
+    if view.plan:
+        parts += [Text(""), Text(brief(view.plan, 1000))]
     if view.funnel:
         parts += [Text(""), Text(f"{view.candidates:,} candidates", style="bold")]
         parts.append(_funnel(view, style))
@@ -110,12 +112,7 @@ def _next(view: DecisionView) -> Iterable[RenderableType]:
         said = brief(str(test.get("offer", "unknown")))
         gain, dollars = finite(test.get("expected_gain")), finite(test.get("dollars"))
         if gain is not None:
-            better = (
-                f"{amount(100 * gain, 2)} % better"
-                if gain < 1
-                else (f"{number(1 + gain, 2)} times as good")
-            )
-            said += f", expected {better}"
+            said += f", expected {gain_words(gain)}"
         said += ", price unknown" if dollars is None else f", ${plain(dollars)} a test"
         yield Padding(Text(said), (0, 0, 0, 2), expand=False)
 

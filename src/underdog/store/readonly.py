@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
+from underdog.core.cut_off import cut_off
 from underdog.errors import StoreError
 from underdog.model import Trial
 from underdog.store import Record, migrate, schema
@@ -107,4 +107,4 @@ def _as_it_is(trial: Trial) -> Trial:
     if trial.status != "running" or trial.handle is not None:
         return trial
     reason = death(trial.owner)
-    return dataclasses.replace(trial, status="interrupted", reason=reason) if reason else trial
+    return cut_off(trial, reason) if reason else trial

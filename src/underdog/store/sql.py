@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from underdog.core.attempts import Attempt
+from underdog.core.cut_off import cut_off
 from underdog.errors import StoreError
 from underdog.model import Decision, Timeline, Trial
 from underdog.progress import track
@@ -246,7 +247,7 @@ class SqlStore:
                 reason = f"nothing was heard of it for {days:.0f} days"
             if reason is None:
                 continue
-            ended = replace(trial, status="interrupted", reason=reason)
+            ended = cut_off(trial, reason)
             with writing(self._engine) as connection:
                 # only if nobody saved it meanwhile
                 unchanged = (table.c.id == id) & (table.c.saved_at == saved_at)

@@ -13,14 +13,13 @@ from underdog.catalog import archive, offers_file, quality
 from underdog.catalog import facts as known_facts
 from underdog.catalog.hardware import fact_columns
 from underdog.catalog.snapshot import Snapshot
-from underdog.core import choosing, footing, origin, remarks, story
+from underdog.core import choosing, footing, origin, remarks, spot_plans, story
 from underdog.core.choosing import Choice, Request
 from underdog.core.columns import BY_NAME
 from underdog.core.evidence import Evidence, Shape, gather
 from underdog.core.expression import parse
 from underdog.core.fallback import fallback
 from underdog.core.problems import LARGEST, SMALLEST
-from underdog.core.spot_plans import plans
 from underdog.core.supply import Supply
 from underdog.core.table import Table
 from underdog.core.transfer_evidence import Carried, carried
@@ -329,7 +328,7 @@ def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decisio
     for entry in ranking:
         entry["offer"]["caveats"] = quality.with_age(entry["offer"], now.date())
     spot = any(entry["offer"]["purchase"] == "spot" for entry in ranking)
-    funnel = choice.funnel()
+    funnel, plans = choice.funnel(), spot_plans.plans(choice)
     return Decision(
         id=f"decision-{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
         workload=workload,
@@ -348,12 +347,13 @@ def _decision(choice: Choice, workload: str, trials: Sequence[Trial]) -> Decisio
         caveats=[
             *(*remarks.caveats(choice), *needs.caveats(choice, trials, ranking)),
             *supplying.caveats(choice.supply, ranking),
+            *spot_plans.caveats(plans, ranking),
             *quality.doubts(entry["offer"] for entry in ranking),
         ],
         best_measured=choice.winner.name if choice.winner else None,
         funnel=funnel,
         fallback=fallback(choice),
-        plans=plans(choice),
+        plans=plans,
         expires_at=(now + timedelta(days=VALID_DAYS_SPOT if spot else VALID_DAYS)).isoformat(
             timespec="seconds"
         ),

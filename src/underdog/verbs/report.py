@@ -192,8 +192,9 @@ def chart(page: Page, name: str, format: Picture) -> bytes:
         if name.partition(":")[0] not in charts.CHARTS:
             hint = did_you_mean(name, charts.CHARTS)
             raise UsageError(f"There is no chart '{name}'.", hint)
+        few = " A history takes two measurements." if name == "history" else ""
         raise UsageError(
-            f"There is nothing to draw for the chart '{name}' of '{page.title}'.",
+            f"There is nothing to draw for the chart '{name}' of '{page.title}'.{few}",
             f"It has: {', '.join(specs)}." if specs else None,
         )
     if format == "json":

@@ -201,7 +201,7 @@ def _by_hand(test: Test, means: Means, error: UnderdogError) -> str:
     command = shlex.join(example.command if example else [])
     said = " ".join(str(error).split())
     return (
-        f"{said} There, with this store: "
+        f"{said.rstrip('.')}. There, with this store: "
         f"underdog measure --workload {shlex.quote(test.workload)} -- {command}"
     )
 

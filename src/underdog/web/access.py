@@ -11,7 +11,6 @@ import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -179,11 +178,9 @@ def same_origin(headers: Headers) -> bool:
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+    """The value of a cookie, whatever others the browser has of this host."""
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -107,7 +107,7 @@ def _of_decision(view: DecisionView) -> Iterator[tuple[str, str]]:
     yield "samples of the job", _number(view.samples)
     yield "deadline, hours", _number(view.deadline_hours)
     yield "budget, dollars", _number(view.budget)
-    yield "prices of", view.snapshot_date
+    yield "catalog of", view.snapshot_date
     yield "catalog", view.snapshot[:12]
     for line in view.constraints:
         name, _, said = line.partition(": ")

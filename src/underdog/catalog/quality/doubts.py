@@ -47,6 +47,6 @@ def _caveat(name: str, offers: list[str]) -> Caveat:
     listed = ", ".join(offers[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     if rule is None:  # of the user's own offers, or of a later version
         remedy = "Look at where the offer comes from."
-        return Caveat(code=name, message=f"Doubted is {listed}: {name}.", remedy=remedy)
-    message = f"Doubted is {listed}: {rule.says}."
+        return Caveat(code=name, message=f"Doubted: {listed}. {name}.", remedy=remedy)
+    message = f"Doubted, as {rule.says}: {listed}."
     return Caveat(code=name, message=message, remedy=rule.remedy)

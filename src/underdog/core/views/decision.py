@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from underdog.core.views.answer import answer, runner_up
+from underdog.core.views.plan import plan_words
 from underdog.core.views.ranking import name_of, points_of
 from underdog.core.views.records import DecisionView, FunnelLine, LedgerLine, Point
-from underdog.core.views.words import positive, text_of, unit_of
+from underdog.core.views.words import plain, positive, text_of, unit_of
 from underdog.errors import UsageError
 from underdog.model import Decision
 from underdog.units import parse_duration
@@ -58,10 +59,16 @@ def decision_view(
         whole=ledger is not None,
         test_next=decision.test_next,
         fallback=decision.fallback,
+        plan=_plan(decision),
         services=decision.services,
         trials=decision.trials,
         study=decision.study,
     )
+
+
+def _plan(decision: Decision) -> str | None:
+    told = plan_words(decision.plans, plain)
+    return None if told is None else f"{told.title}: {told.said} {told.rests_on}"
 
 
 def groups(ranked: Sequence[Point]) -> list[list[str]]:

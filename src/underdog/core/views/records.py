@@ -178,6 +178,7 @@ class DecisionView:
     whole: bool = False
     test_next: list[dict[str, Any]] = field(default_factory=list)
     fallback: list[dict[str, Any]] = field(default_factory=list)
+    plan: str | None = None  # spot and on demand by the deadline, in words
     services: dict[str, Any] = field(default_factory=dict)
     trials: list[str] = field(default_factory=list)
     study: str | None = None

@@ -101,6 +101,13 @@ def plain(value: float, digits: int = 3) -> str:
     return f"{round(value, places):,.{max(0, places)}f}"
 
 
+def gain_words(gain: float) -> str:
+    """How much better, of a share: ``12 % better``, ``3.3 times as good``."""
+    if gain < 1:
+        return f"{amount(100 * gain, 2)} % better"
+    return f"{plain(1 + gain, 2)} times as good"
+
+
 def _scale(value: float) -> tuple[float, str]:
     if abs(value) < _LARGEST:
         for scale, word in _SCALES:
