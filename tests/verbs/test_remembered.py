@@ -103,7 +103,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return open_store(str(tmp_path / "store.sqlite3"))
 
 
-def kept(store: Store, done: Callable[[Trial], bool] = lambda trial: True) -> Trial:
+def kept(
+    store: Store,
+    done: Callable[[Trial], bool] = lambda trial: True,
+    look: Callable[[], object] = lambda: None,
+) -> Trial:
+    """The trial once it is so; ``look`` again meanwhile, for one update at a time is under way."""
     deadline = time.monotonic() + 60
     while True:
         (found,) = store.trials(id="job", timeline=True)
@@ -111,6 +116,7 @@ def kept(store: Store, done: Callable[[Trial], bool] = lambda trial: True) -> Tr
             return found
         assert time.monotonic() < deadline, f"it did not come within a minute: {found}"
         time.sleep(0.002)
+        look()
 
 
 def test_the_record_of_a_carried_trial_follows_its_job(store: Store, tmp_path: Path) -> None:
@@ -124,7 +130,7 @@ def test_the_record_of_a_carried_trial_follows_its_job(store: Store, tmp_path: P
     assert kept(store).updated_at is None, "nothing was told yet"
     engine.state = State(False, Look(elapsed=10.0, seconds=8.0, rate=RATE))
     carried.look()
-    first = kept(store, lambda trial: trial.updated_at is not None)
+    first = kept(store, lambda trial: trial.updated_at is not None, carried.look)
     assert first.dollars == pytest.approx(0.01), "so far"
     assert first.measurement == Measurement(samples_per_second=RATE, seconds=8.0)
     figures = Figures(
@@ -135,7 +141,7 @@ def test_the_record_of_a_carried_trial_follows_its_job(store: Store, tmp_path: P
     )
     engine.state = State(False, Look(elapsed=20.0, seconds=9.0, rate=RATE, figures=figures))
     carried.look()
-    told = kept(store, lambda trial: trial.timeline is not None)
+    told = kept(store, lambda trial: trial.timeline is not None, carried.look)
     assert told.dollars == pytest.approx(0.02)
     assert (
         Figures(
