@@ -113,6 +113,8 @@ def test_what_matters_ranks_the_table_anew_at_once(report: Any) -> None:
     assert set(late) == {p.instance_type for p in points if p.hours.value > 12}
     report.get_by_label("Deadline, in hours").fill("0.1")
     assert "No offer of the table is done in 0.100 hours" in report.locator(".verdict").inner_text()
+    report.get_by_label("Deadline, in hours").fill("-3")
+    assert "no positive number of hours" in report.locator(".verdict").inner_text()
     report.get_by_role("button", name="As decided").click()
     assert rows(report) == decided
     assert report.get_by_label("Deadline, in hours").input_value() == ""

@@ -186,16 +186,23 @@ underdog.utility = (() => {
       const said = this.section.querySelector(".verdict");
       const first = this.data.rows[places[0]];
       if (!wish.asDecided && isLate(first, wish)) {
-        said.textContent = `No offer of the table is done in ${plain(wish.deadline)} hours.`;
+        const may = this.data.rows.filter((row) => lateness(row, wish) === "late").length;
+        const done = may ? "expected to be done" : "done";
+        const rest = may ? `; ${may.toLocaleString("en-US")} may be, at the good end of what is predicted` : "";
+        said.textContent = `No offer of the table is ${done} in ${plain(wish.deadline)} hours${rest}.`;
         return;
       }
       const tied = places.slice(1).filter((place) => !same(this.data.rows[place], first)
         && overlap(scores[place], scores[places[0]])).length;
       const cost = first.dollars ? `$${plain(first.dollars[0] * wish.scale)}` : "an unknown price";
       const time = first.hours ? ` in ${plain(first.hours[0] * wish.scale)} hours` : "";
-      const others = tied ? ` ${tied.toLocaleString("en-US")} more cannot be told apart from it.` : "";
+      const others = tied
+        ? ` ${tied.toLocaleString("en-US")} of the other ${(places.length - 1).toLocaleString("en-US")} cannot be told apart from it.`
+        : "";
+      const deadline = this.form.elements.deadline.value;
+      const left = deadline && !(Number(deadline) > 0) ? " The deadline is no positive number of hours, and is left out." : "";
       const untested = first.source === "measured" ? "" : ": only a test can confirm it";
-      said.textContent = `First${wish.decided ? ", as decided" : ""}: ${first.name}, ${cost}${time}, ${first.source}${untested}.${others}`;
+      said.textContent = `First${wish.decided ? ", as decided" : ""}: ${first.name}, ${cost}${time}, ${first.source}${untested}.${others}${left}`;
     }
   }
 
