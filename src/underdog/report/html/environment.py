@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from underdog.core.views.facts import PHASE_NAMES, STATUS_WORDS
 from underdog.core.views.records import DecisionView, Point, Range, StudyView
-from underdog.core.views.words import finite, plain, plural
+from underdog.core.views.words import finite, gain_words, plain, plural
 from underdog.errors import MissingPackageError
 from underdog.units import format_seconds
 
@@ -98,11 +98,9 @@ def share(value: Any) -> str:
 
 
 def gain(value: Any) -> str:
-    """How much better, by a share: ``12 % better``, ``33 × as good``."""
+    """How much better, by a share: ``12 % better``, ``33 times as good``."""
     found = finite(value)
-    if found is None or found < 1:
-        return f"{share(value)} better" if found is not None else "unknown"
-    return f"{plain(1 + found, 2)} × as good"
+    return "unknown" if found is None else gain_words(found)
 
 
 def breakable(name: str) -> Markup:
