@@ -41,8 +41,10 @@ SAID_BYTES = 4096  # of the log of a job that come back
 
 # Ray cannot take back a job that waits for a node: it starts it and ends it at once, for which the
 # first second is. Then it asks every process to end, so this one waits for job.sh to do so. Where
-# a node's Ray dies, this one alone is killed, so that one in a session of its own looks after the
-# rest. The first minute is told every second, for what cannot win is stopped by it; then every ten.
+# a node's Ray dies, this one alone is killed, or nothing is, for Ray's supervisor of the job may
+# live on; so one in a session of its own looks after the rest: it sees by the supervisor's parent
+# that the node is gone. The first minute is told every second, for what cannot win is stopped by
+# it; then every ten.
 _ENTRYPOINT = """\
 # {title}
 job=
@@ -57,14 +59,19 @@ tell() {{ echo "underdog:$1 $(gzip -c | base64 | tr -d '\\n')"; }}
 child=$! second=0
 setsid sh -c '
   trap "" TERM
+  node() {{
+    stat=; read -r stat <"/proc/$supervisor/stat"
+    stat=${{stat##*) ? }}; echo "${{stat%% *}}"
+  }}
+  supervisor=$4 above=$(node 2>/dev/null)
   while [ -d "$3" ]; do
-    kill -0 "$1" 2>/dev/null || {{
+    kill -0 "$1" 2>/dev/null && [ "$(node 2>/dev/null)" = "$above" ] || {{
       kill -TERM "$2" 2>/dev/null
       while kill -0 "$2" 2>/dev/null; do sleep 1; done
       rm -rf "$3"
     }}
     sleep 1
-  done' sh $$ $child "$job" &
+  done' sh $$ $child "$job" $PPID &
 while kill -0 $child 2>/dev/null; do
   sleep 1 & wait $!
   second=$((second + 1))
