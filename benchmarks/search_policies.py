@@ -212,7 +212,7 @@ def _reference(other: Task, mine: Offers) -> Reference:
     failed = np.isnan(other.throughput)
     same = other.offers is mine
     candidates = None if same else as_candidates(other.offers)
-    return Reference(other.workload, other.throughput, failed, candidates)
+    return Reference(other.workload, other.throughput, failed, candidates, other.group)
 
 
 POLICIES: dict[str, Policy] = {

@@ -15,13 +15,13 @@ from underdog.core.search_reference import gather
 def chances(candidates: Candidates, found: list[Reference]) -> tuple[Prior, np.ndarray]:
     """The prior before it is taught, and its chances by kind after it."""
     prior, taught = (Prior(gather(candidates, found), None) for _ in range(2))
-    learn(taught)
+    learn(taught, candidates, found)
     return prior, np.array([taught.chances[taught.kinds == kind].sum() for kind in Kind])
 
 
 def unlike(candidates: Candidates, found: list[Reference]) -> float:
     by_kind = chances(candidates, found)[1]
-    return float(by_kind[[Kind.PRICE, Kind.ALONE]].sum())
+    return float(by_kind[[Kind.ALONE, Kind.BOTTLENECK]].sum())
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,16 @@ def test_one_group_teaches_nothing(candidates: Candidates) -> None:
     prior, taught = chances(candidates, found)
     before = [prior.chances[prior.kinds == kind].sum() for kind in Kind]
     np.testing.assert_allclose(taught, before)
+
+
+def test_references_without_anything_in_common_are_not_believed(candidates: Candidates) -> None:
+    rng = np.random.default_rng(0)
+    found = [Reference(f"job-{i}", np.exp(rng.normal(0, 1, len(candidates)))) for i in range(4)]
+    by_kind = chances(candidates, found)[1]
+    alike = [
+        Reference(f"job-{i}", truth(candidates, 3) * np.exp(rng.normal(0, 0.02, len(candidates))))
+        for i in range(4)
+    ]
+    believed = [Kind.ONE, Kind.COMMON]
+    assert by_kind[believed].sum() < 0.2
+    assert chances(candidates, alike)[1][believed].sum() > 0.5

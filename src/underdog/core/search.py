@@ -117,7 +117,7 @@ class Search:
         knowledge = gather(self._candidates, references)
         self._names = tuple(reference.workload for reference in references)
         self._prior = Prior(knowledge, self._order.prediction(prediction))
-        learn(self._prior)
+        learn(self._prior, self._candidates, references)
         self._model, self._failures = Model(self._prior), Failures(knowledge)
         self._measured: dict[int, list[Measured]] = {}
         self._failed: dict[int, FailureKind] = {}

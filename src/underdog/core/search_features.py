@@ -11,6 +11,14 @@ import numpy as np
 from underdog.core.search_records import Candidates, Floats, Integers
 
 PER_NODE = ("vcpus", "memory_gib", "accelerator_count", "accelerator_memory_gib_total")
+# What the whole machine computes and moves: by its accelerators where it has any, else by its
+# processor. Of accelerators the first rate that is known, in one format or another.
+RESOURCES = {
+    "compute": (("fp16_tflops", "bf16_tflops", "fp32_tflops"), "cpu_fp32_tflops"),
+    "single-precision compute": (("fp32_tflops",), "cpu_fp32_tflops"),
+    "bandwidth": (("accelerator_gb_per_s",), "cpu_memory_gb_per_s"),
+}
+RESOURCE_NAMES = {words + name for name in RESOURCES for words in ("", "all ")}
 RATIOS = (
     ("memory_gib", "vcpus"),
     ("price_per_hour", "all vcpus"),
@@ -28,12 +36,15 @@ class Features:
         codes: (N, C), a number for each text.
         amounts: logarithms about their mean of the columns of ``numbers`` that are amounts, not
             ratios, each (N,).
+        resources: the same of what whole machines compute and move; none where none has an
+            accelerator, for then the amounts of the processor tell it.
         log_price: (N,), about its mean; 0 where unknown.
     """
 
     numbers: Floats
     codes: Integers
     amounts: Mapping[str, Floats]
+    resources: Mapping[str, Floats]
     log_price: Floats
 
     def __len__(self) -> int:
@@ -49,10 +60,12 @@ def encode(tables: Sequence[Candidates]) -> Features:
         if spread > 0 and not any(np.allclose(logs, other) for other in distinct.values()):
             distinct[name] = logs
     scaled = [logs / columns[name][1] for name, logs in distinct.items()]
+    resources = {name: logs for name, logs in distinct.items() if name in RESOURCE_NAMES}
     return Features(
         np.array(scaled, dtype=float).T.reshape(count, len(scaled)),
         _codes(tables).reshape(count, -1),
-        {name: logs for name, logs in distinct.items() if " / " not in name},
+        {n: logs for n, logs in distinct.items() if " / " not in n and n not in resources},
+        resources,
         columns["price_per_hour"][0],
     )
 
@@ -84,12 +97,30 @@ def _numbers(tables: Sequence[Candidates]) -> dict[str, Floats]:
     for name in PER_NODE:
         if name in found:
             found[f"all {name}"] = found[name] * nodes
+    found |= _resources(found, nodes)
     for above, below in RATIOS:
         if above in found and below in found:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = found[above] / found[below]
             found[f"{above} / {below}"] = np.where(np.isfinite(ratio), ratio, np.nan)
     return found
+
+
+def _resources(found: Mapping[str, Floats], nodes: Floats) -> dict[str, Floats]:
+    """What machines compute and move, with all accelerators and with one; {} where none has any."""
+    unknown = np.full(len(nodes), np.nan)
+    count = np.nan_to_num(found.get("accelerator_count", unknown))
+    result: dict[str, Floats] = {}
+    if not (count > 0).any():
+        return result
+    for name, (rates, processor) in RESOURCES.items():
+        each = unknown
+        for rate in rates:
+            each = np.where(np.isfinite(each), each, found.get(rate, unknown))
+        for words, parts in (("all ", count), ("", np.minimum(count, 1.0))):
+            own = found.get(processor, unknown)
+            result[words + name] = np.where(count > 0, each * parts, own) * nodes
+    return result
 
 
 def _codes(tables: Sequence[Candidates]) -> Integers:

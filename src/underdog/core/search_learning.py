@@ -6,11 +6,16 @@ under which all of them together are the likeliest (empirical Bayes).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from underdog.core.search_prior import Blocks, Family, Kind, Prior, log_evidence, shared_factors
-from underdog.core.search_records import Floats, Integers
+from underdog.core.search_prior import FAMILY, Family, Kind, Prior, log_evidence
+from underdog.core.search_records import Candidates, Flags, Floats, Integers, Reference
+from underdog.core.search_reference import gather
 
+MOST = 600  # candidates to learn by
 SUBSETS, SUBSET = 4, 6  # how often, and with how many offers, a reference plays the new workload
 DOUBT = 1.0  # what the chances before weigh, in groups of references
 ROUNDS = 30
@@ -18,24 +23,58 @@ ROUNDS = 30
 MISTRUST = 0.3
 
 
-def learn(prior: Prior) -> None:
-    """Set the chances of the prior; with fewer than two groups there is nothing to learn from."""
+def learn(prior: Prior, candidates: Candidates, references: Sequence[Reference]) -> None:
+    """Set the chances of the prior; with fewer than two groups there is nothing to learn from.
+
+    Args:
+        candidates, references: what the prior was made of.
+    """
     knowledge = prior.knowledge
-    groups = len(set(knowledge.groups))
-    if groups < 2:
+    groups = np.array(knowledge.groups)
+    if len(set(knowledge.groups)) < 2:
         return
+    rows = _most_measured(knowledge.measured)
+    few = candidates.take(rows)
     rng = np.random.default_rng(0)
     found, weights = [], []
-    for index, weight in enumerate(knowledge.weights.tolist()):
-        measured = np.flatnonzero(knowledge.measured[:, index])
-        if len(measured) < SUBSET:
+    for group in sorted(set(knowledge.groups)):
+        # kernels too are learnt without the group, or they would foretell what they have seen
+        rest = [_on(references[i], rows) for i in np.flatnonzero(groups != group).tolist()]
+        others = [reference for reference in rest if reference is not None]
+        if not others:
             continue
-        for _ in range(SUBSETS):
-            found.append(_left_out(prior, index, np.sort(rng.permutation(measured)[:SUBSET])))
-            weights.append(groups * weight / SUBSETS)
+        less = Prior(gather(few, others), None)
+        for index in np.flatnonzero(groups == group).tolist():
+            measured = np.flatnonzero(knowledge.measured[rows, index])
+            if len(measured) < SUBSET:
+                continue
+            for _ in range(SUBSETS):
+                some = np.sort(rng.permutation(measured)[:SUBSET])
+                found.append(_left_out(less, some, knowledge.filled[rows[some], index]))
+                weights.append(len(set(knowledge.groups)) * knowledge.weights[index] / SUBSETS)
     if found:
         start = prior.start()
         prior.set_chances(_mixing_weights(np.array(found), np.array(weights), start))
+
+
+def _most_measured(measured: Flags) -> Integers:
+    """Candidates to learn by: all, or half those that most references ran on and half at random."""
+    count = len(measured)
+    if count <= MOST:
+        return np.arange(count)
+    order = np.argsort(-measured.sum(axis=1), kind="stable")
+    rest = np.random.default_rng(0).permutation(order[MOST // 2 :])
+    return np.sort(np.concatenate([order[: MOST // 2], rest[: MOST - MOST // 2]]))
+
+
+def _on(reference: Reference, rows: Integers) -> Reference | None:
+    """A reference on some of the candidates; None where it ran on none of them."""
+    if reference.candidates is not None:
+        return reference
+    failed = None if reference.failed is None else np.asarray(reference.failed)[rows]
+    throughput = np.asarray(reference.throughput)[rows]
+    ran = np.isfinite(throughput) if failed is None else np.isfinite(throughput) & ~failed
+    return replace(reference, throughput=throughput, failed=failed) if ran.any() else None
 
 
 def _mixing_weights(log_likelihood: Floats, weights: Floats, start: Floats) -> Floats:
@@ -53,37 +92,22 @@ def _mixing_weights(log_likelihood: Floats, weights: Floats, start: Floats) -> F
 
 
 def _no_shape(start: Floats) -> Floats:
-    """All chance on the explanations that follow no reference's shape."""
+    """All chance on the explanations that believe no reference: (kinds, forms)."""
     result = np.zeros_like(start)
-    kinds = [Kind.PRICE, Kind.ALONE]
-    result[kinds] = 0.5 * start[kinds] / start[kinds].sum(axis=1, keepdims=True)
+    kinds = [Kind.ALONE, Kind.BOTTLENECK]
+    result[kinds] = start[kinds] / start[kinds].sum()
     return result
 
 
-def _left_out(prior: Prior, index: int, rows: Integers) -> Floats:
+def _left_out(less: Prior, rows: Integers, truth: Floats) -> Floats:
     """Log likelihood of a reference at some rows by those of other groups: (kinds, forms)."""
-    knowledge = prior.knowledge
-    groups = np.array(knowledge.groups)
-    others = np.flatnonzero(groups != groups[index])
-    weights = knowledge.weights[others] / knowledge.weights[others].sum()
-    filled = knowledge.filled[:, others]
-    shared = shared_factors(filled, weights)[rows]
-    blocks = prior.blocks(rows, rows)
-    blocks = Blocks(blocks.kernels, shared @ shared.T, blocks.trend)
-    truth = knowledge.filled[rows, index][:, None]
-    means = {
-        Kind.ONE: filled[rows],
-        Kind.COMMON: filled[rows] @ weights[:, None],
-        Kind.PRICE: prior.means[rows][:, prior.kinds == Kind.PRICE],
-        Kind.ALONE: prior.means[rows][:, prior.kinds == Kind.ALONE],
-    }
-    families = {Kind.PRICE: Family.OFFERS, Kind.ALONE: Family.NOTHING}
-    result = np.full((len(Kind), len(prior.forms)), -np.inf)
-    for column, form in enumerate(prior.forms):
-        for kind, mean in means.items():
-            family = families.get(kind, Family.WORKLOADS)
-            evidence = log_evidence(prior.covariance(blocks, form, family), truth - mean)
-            within = weights if kind == Kind.ONE else np.ones(1)
+    blocks = less.blocks(rows, rows)
+    result = np.full((len(Kind), len(less.forms)), -np.inf)
+    for column, form in enumerate(less.forms):
+        for kind in sorted(set(less.kinds.tolist())):
+            members = less.kinds == kind
+            covariance = less.covariance(blocks, form, Family(FAMILY[kind]))
+            evidence = log_evidence(covariance, truth[:, None] - less.means[rows][:, members])
             top = evidence.max()
-            result[kind, column] = top + np.log(np.exp(evidence - top) @ within)
+            result[kind, column] = top + np.log(np.exp(evidence - top) @ less.within[members])
     return result

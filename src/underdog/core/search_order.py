@@ -35,13 +35,7 @@ class Order:
         self.outside_of: Integers = np.argsort(names, kind="stable").astype(np.int64)
         self.inside: Integers = np.empty(self._count, dtype=np.int64)
         self.inside[self.outside_of] = np.arange(self._count)
-        order = self.outside_of
-        self.candidates = Candidates(
-            [candidates.names[i] for i in order],
-            np.asarray(candidates.price_per_hour, dtype=float)[order],
-            {k: np.asarray(v, dtype=float)[order] for k, v in candidates.numbers.items()},
-            {name: [texts[i] for i in order] for name, texts in candidates.texts.items()},
-        )
+        self.candidates = candidates.take(self.outside_of)
 
     @property
     def outside(self) -> Integers:

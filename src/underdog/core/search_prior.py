@@ -1,9 +1,9 @@
 """How the throughput of this workload may come about, before any of it was measured.
 
-It does as one other workload, as all of them on average, as a prediction says, or as the price
-says; and it deviates from that more or less, in ways that offers of alike facts share, or that
-other workloads share. One explanation believes no other workload, so that those that mislead are
-found out. Each such explanation is a Gaussian process; how likely each kind is, is
+It does as one other workload, as all of them on average, as a prediction says, as the price says,
+or as amounts of the machine bound it; and it deviates from that more or less, in ways that offers
+of alike facts share, or that other workloads share. Some explanations believe no other workload,
+so that those that mislead are found out. Each is a Gaussian process; how likely each kind is, is
 learnt by leaving out one group of references after another (``search_learning``).
 """
 
@@ -15,6 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from underdog.core.search_bottlenecks import bottlenecks
 from underdog.core.search_kernel import default_kernel
 from underdog.core.search_records import Floats, Integers, Prediction
 from underdog.core.search_reference import SLOPE, SLOPE_SD, UNKNOWN_VARIANCE, Knowledge
@@ -28,6 +29,7 @@ class Kind(IntEnum):
     PRICE = 2
     ALONE = 3
     PREDICTED = 4
+    BOTTLENECK = 5
 
 
 class Family(IntEnum):
@@ -36,12 +38,20 @@ class Family(IntEnum):
     WORKLOADS = 0  # as workloads differ from each other
     OFFERS = 1  # as offers differ for other workloads
     NOTHING = 2  # as offers differ where no other workload is believed
+    BOTTLENECKS = 3  # as offers differ for other workloads, with no trend of the price besides
 
 
 FAMILY = np.array(
-    [Family.WORKLOADS, Family.WORKLOADS, Family.OFFERS, Family.NOTHING, Family.NOTHING]
+    [
+        Family.WORKLOADS,
+        Family.WORKLOADS,
+        Family.OFFERS,
+        Family.NOTHING,
+        Family.NOTHING,
+        Family.BOTTLENECKS,
+    ]
 )
-CHANCE = np.array([0.2, 0.1, 0.55, 0.15, 0.35])  # of each kind before references were compared
+CHANCE = np.array([0.2, 0.1, 0.55, 0.15, 0.35, 0.3])  # of each kind before references were compared
 SCALES = (0.15, 0.3, 0.6, 1.2)  # of the deviation, over the usual one
 LEAST_SCALE = 0.6  # where no other workload is believed
 SHARED = (0.0, 0.6)  # share of its variance that follows the other workloads
@@ -92,6 +102,7 @@ class Prior:
 
     Attributes:
         means: (n, Z) about zero; ``levels``: (Z,); ``kinds`` and ``families``: (Z,).
+        within: (Z,), the chance of each among those of its kind.
         chances: (Z, forms), sum 1.
     """
 
@@ -103,9 +114,9 @@ class Prior:
         self._explain(prediction)
         self._level_sd = LEVEL_SD if self.has_references else UNKNOWN_LEVEL_SD
         plain = default_kernel(knowledge.features, UNKNOWN_VARIANCE)
-        kernels = (knowledge.deviation, knowledge.variation, plain)
+        kernels = (knowledge.deviation, knowledge.variation, plain, knowledge.variation)
         self._kernels = {family: kernels[family] for family in sorted(set(self.families.tolist()))}
-        self._slope_sds = (0.0, knowledge.slope[1], SLOPE_SD)
+        self._slope_sds = (0.0, knowledge.slope[1], SLOPE_SD, 0.0)
         self._shared = shared_factors(knowledge.filled, knowledge.weights)
         # set by ``search_learning.learn``; until then every kind is as likely as ``CHANCE`` says
         self.set_chances(self.start())
@@ -114,7 +125,8 @@ class Prior:
         """Means, levels, kinds and weights within a kind of all explanations."""
         knowledge = self.knowledge
         level = float(knowledge.weights @ knowledge.levels) if self.has_references else 0.0
-        found = [(Kind.ALONE, SLOPE * knowledge.log_price, level, 1.0)]
+        trend = SLOPE * knowledge.log_price
+        found = [(Kind.ALONE, trend, level, 1.0)]
         if self.has_references:
             found = [
                 *zip(
@@ -128,15 +140,21 @@ class Prior:
                 (Kind.PRICE, knowledge.slope[0] * knowledge.log_price, level, 1.0),
                 *found,
             ]
+        features, size = knowledge.features, len(knowledge)
+        amounts = {**features.amounts, **features.resources}
+        curves = bottlenecks({name: logs[:size] for name, logs in amounts.items()})
+        found.extend((Kind.BOTTLENECK, curve, level, 1.0) for curve in curves.T)
         if prediction is not None and np.isfinite(prediction.log_throughput).any():
             logs = prediction.log_throughput
             known = np.isfinite(logs)
             centre = float(logs[known].mean())
-            trend = found[-1][1] - float(found[-1][1][known].mean())
+            trend = trend - float(trend[known].mean())
             found.append((Kind.PREDICTED, np.where(known, logs - centre, trend), centre, 1.0))
-        kinds, means, levels, within = zip(*found, strict=True)
+        kinds, means, levels, weights = zip(*found, strict=True)
         self.means, self.levels = np.column_stack(means), np.array(levels)
-        self.kinds, self._within = np.array(kinds), np.array(within)
+        self.kinds, self.within = np.array(kinds), np.array(weights)
+        for kind in set(kinds):
+            self.within[self.kinds == kind] /= self.within[self.kinds == kind].sum()
         self.families = FAMILY[self.kinds]
 
     def start(self) -> Floats:
@@ -156,7 +174,7 @@ class Prior:
 
     def set_chances(self, by_kind: Floats) -> None:
         """Take over chances of each kind in each form, (kinds, forms)."""
-        chances = by_kind[self.kinds] * self._within[:, None]
+        chances = by_kind[self.kinds] * self.within[:, None]
         self.chances: Floats = np.asarray(chances / chances.sum())
 
     def blocks(self, rows: Integers, others: Integers) -> Blocks:

@@ -69,6 +69,15 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.names)
 
+    def take(self, rows: Integers) -> Candidates:
+        """Some of them, in that order."""
+        return Candidates(
+            [self.names[i] for i in rows],
+            np.asarray(self.price_per_hour, dtype=float)[rows],
+            {name: np.asarray(v, dtype=float)[rows] for name, v in self.numbers.items()},
+            {name: [texts[i] for i in rows] for name, texts in self.texts.items()},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
