@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from underdog.core.search_prior import FAMILY, Family, Kind, Prior, log_evidence
-from underdog.core.search_records import Candidates, Flags, Floats, Integers, Reference
-from underdog.core.search_reference import gather
+from underdog.core.search_records import Candidates, Floats, Integers, Reference
+from underdog.core.search_reference import best_known, gather
 
 MOST = 600  # candidates to learn by
 SUBSETS, SUBSET = 4, 6  # how often, and with how many offers, a reference plays the new workload
@@ -33,7 +33,7 @@ def learn(prior: Prior, candidates: Candidates, references: Sequence[Reference])
     groups = np.array(knowledge.groups)
     if len(set(knowledge.groups)) < 2:
         return
-    rows = _most_measured(knowledge.measured)
+    rows = best_known(knowledge.measured, np.arange(len(knowledge)), MOST)
     few = candidates.take(rows)
     rng = np.random.default_rng(0)
     found, weights = [], []
@@ -55,16 +55,6 @@ def learn(prior: Prior, candidates: Candidates, references: Sequence[Reference])
     if found:
         start = prior.start()
         prior.set_chances(_mixing_weights(np.array(found), np.array(weights), start))
-
-
-def _most_measured(measured: Flags) -> Integers:
-    """Candidates to learn by: all, or half those that most references ran on and half at random."""
-    count = len(measured)
-    if count <= MOST:
-        return np.arange(count)
-    order = np.argsort(-measured.sum(axis=1), kind="stable")
-    rest = np.random.default_rng(0).permutation(order[MOST // 2 :])
-    return np.sort(np.concatenate([order[: MOST // 2], rest[: MOST - MOST // 2]]))
 
 
 def _on(reference: Reference, rows: Integers) -> Reference | None:

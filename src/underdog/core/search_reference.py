@@ -212,9 +212,14 @@ def _fill(kernel: Kernel, values: Floats) -> Floats:
 
 
 def _support(known: Flags) -> Integers:
-    """Offers to fill in from: half those that most workloads ran on, half at random."""
+    """Offers to fill in from."""
     some = np.flatnonzero(known.any(axis=1))
     most = max(min(SUPPORT, SUPPORT_CELLS // len(known)), 8)
+    return best_known(known, some, most)
+
+
+def best_known(known: Flags, some: Integers, most: int) -> Integers:
+    """Of some offers at most so many: half those that most workloads ran on, half at random."""
     if len(some) <= most:
         return some
     order = some[np.argsort(-known[some].sum(axis=1), kind="stable")]
