@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import sys
 import threading
@@ -217,16 +218,31 @@ def thread_ahead_changed(truth: Truth) -> None:
 
 
 def _threaded(batches):  # type: ignore[no-untyped-def]
+    """A thread reads ahead; it ends with its reader.
+
+    A daemon thread that is inside PyTorch while Python ends aborts the process, with the probe or
+    without (Python takes its thread down through C++ that may not be unwound).
+    """
     ready: queue.Queue = queue.Queue(maxsize=4)
+    stopped = threading.Event()
 
     def read() -> None:
         for batch in batches:
             ready.put(batch)
+            if stopped.is_set():
+                return
         ready.put(None)
 
-    threading.Thread(target=read, daemon=True).start()
-    while (batch := ready.get()) is not None:
-        yield batch
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        while (batch := ready.get()) is not None:
+            yield batch
+    finally:
+        stopped.set()
+        while thread.is_alive():  # makes room for the batch that it may hold
+            with contextlib.suppress(queue.Empty):
+                ready.get(timeout=0.01)
 
 
 def one_batch(truth: Truth) -> None:
