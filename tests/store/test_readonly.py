@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,21 @@ def test_where_there_is_none_yet_it_is_empty(url: str) -> None:
     for _ in range(2):  # the first one has made nothing
         with open_store(url, read_only=True) as store:
             assert store.trials() == store.decisions() == store.tally() == []
+
+
+@pytest.mark.parametrize("name", ["store.sqlite3", "50 % of? #all\u00e9.sqlite3"])
+def test_a_file_moved_away_meanwhile_is_told_and_not_made_anew(tmp_path: Path, name: str) -> None:
+    path, elsewhere = tmp_path / name, tmp_path / "elsewhere"
+    with open_store(f"sqlite:///{path}") as store:
+        store.save(bare_trial("main", id="one", status="ok"))
+    with open_store(f"sqlite:///{path}", read_only=True) as store:
+        assert len(store.trials()) == 1
+        path.rename(elsewhere)
+        with pytest.raises(StoreError, match="not there any more"):
+            store.trials()
+        assert not path.exists()
+        elsewhere.rename(path)
+        assert len(store.trials()) == 1
 
 
 @pytest.mark.parametrize("name", ["study-1", "a\\b", "half \udc80", "x" * 500])

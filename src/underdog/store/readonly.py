@@ -33,6 +33,8 @@ def open_store(url: str) -> SqlStore:
     if url.lower().startswith("sqlite") and not _exists(Path(url.partition("://")[2][1:])):
         return nothing()
     engine = make_engine(url)
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "do_connect", _to_what_is_there)
 
     @sa.event.listens_for(engine, "connect")
     def only_read(connection: Any, _: Any) -> None:
@@ -94,6 +96,19 @@ class ReadOnly(SqlStore):
                 "Any other command brings an older one up to date: underdog trials",
             )
         return found is migrate.State.CURRENT
+
+
+def _to_what_is_there(_: Any, __: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Connect to a file that may have been moved away since: SQLite would make an empty one."""
+    path = Path(arguments[0])
+    if not _exists(path):
+        raise StoreError(
+            f"The store '{path}' is not there any more.",
+            "Move it back, or start again with --store.",
+        )
+    # not mode=ro: what a killed writer left half done is to be rolled back before it is read
+    arguments[0] = f"{path.as_uri()}?mode=rw"
+    options["uri"] = True
 
 
 def _exists(path: Path) -> bool:
