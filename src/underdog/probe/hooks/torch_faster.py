@@ -23,6 +23,7 @@ MOST_OPERATIONS = 3
 MOST_BYTES = 2**28  # of the stand-ins of one operation
 LEAST_GAIN = 1.2
 LEAST_ROUNDS = 3
+HOPELESS = 0.5  # of the speed now
 MOST_ROUNDS = 60
 
 ONEDNN_LINES = """\
@@ -206,8 +207,8 @@ def _try_paths(torch: Any, chosen: Any, seconds: float) -> Any:
 
     Returns:
         The paths with their timed rounds: seconds that the chosen operations take in a step, and
-        for the same rounds those of the path that is in use now. A path that was slower in the
-        first round is not tried on.
+        for the same rounds those of the path that is in use now. A path that was far slower in
+        the first round, or slower in most of the first three, is not tried on.
     """
     trials = []
     for path in _paths(torch):
@@ -229,8 +230,9 @@ def _try_paths(torch: Any, chosen: Any, seconds: float) -> Any:
                 torch._C._set_mkldnn_enabled(enabled if onednn is None else onednn)
                 torch.mm(small, small)  # wakes this path's pool of threads
                 trial.take(base, keep=turn > 0)  # the first turn makes the kernels
-            if turn == 1:
-                trials = [t for t in trials if t is base or t.ratios()[0] > 1]
+            if turn in (1, 3):  # one turn may have been disturbed: only a hopeless path goes by it
+                least = HOPELESS if turn == 1 else 1.0
+                trials = [t for t in trials if t is base or statistics.median(t.ratios()) > least]
             longest = max(longest, time.perf_counter() - started)
             if len(trials) == 1 or time.perf_counter() + longest > deadline:
                 break
