@@ -76,16 +76,17 @@ def test_every_error_is_in_the_page_of_errors() -> None:
 
 def shortened(line: str) -> str:
     """The same command, measuring for less time than a reader would."""
-    short = re.sub(r"--for \S+", "--for 25s", line)
+    short = re.sub(r"--for \S+", "--for 12s", line)
     return (
         short
         if "--for" in short
-        else short.replace("underdog measure", "underdog measure --for 25s")
+        else short.replace("underdog measure", "underdog measure --for 12s")
     )
 
 
 @pytest.mark.slow
 @pytest.mark.frameworks
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
 def test_commands_of_the_page_run(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")

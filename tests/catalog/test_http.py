@@ -157,8 +157,8 @@ def test_it_does_not_wait_beyond_its_time_limit(server: Server) -> None:
     server.paths["/a"] = lambda h: answer(h, 429, Retry_After="3600")
     began = time.monotonic()
     with pytest.raises(HttpError, match=r"429.*\nIt asks to wait 3600 s") as told:
-        client(timeout=5).json(server.url + "/a")
-    assert time.monotonic() - began < 2
+        client(timeout=60).json(server.url + "/a")
+    assert time.monotonic() - began < 30
     assert told.value.status == 429
 
 
@@ -206,15 +206,15 @@ def test_a_slow_drip_ends_at_the_time_limit(server: Server) -> None:
     began = time.monotonic()
     with pytest.raises(HttpError, match=r"did not answer in full within 0\.5 s"):
         client(timeout=0.5).bytes(server.url + "/a")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30  # the whole of it would take 50 s
 
 
 def test_a_server_that_says_nothing_is_not_waited_for_longer(server: Server) -> None:
-    server.paths["/a"] = lambda h: server.done.wait(10) and None
+    server.paths["/a"] = lambda h: server.done.wait(60) and None
     began = time.monotonic()
     with pytest.raises(HttpError, match="no answer in one attempt: no connection"):
         client(timeout=0.5).bytes(server.url + "/a")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
 
 
 def test_a_body_that_never_ends_is_cut_at_the_size_limit(server: Server) -> None:

@@ -61,7 +61,7 @@ def test_it_ends_at_the_given_time(home: Path) -> None:
     began = time.monotonic()
     done = underdog("--for", "2s", *python(path))
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40  # of a loaded machine; without --for it would not end
     assert "samples/s" in done.stdout
     assert f"underdog choose --workload {home.name}/train" in done.stdout
 

@@ -129,9 +129,13 @@ def test_kills_what_ignores_the_request_to_end(launch: Callable[..., Script]) ->
     assert script.survivors == []
 
 
-def test_a_script_may_end_in_its_own_way_when_asked(launch: Callable[..., Script]) -> None:
-    script = launch("sh", "-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done")
-    time.sleep(0.3)
+def test_a_script_may_end_in_its_own_way_when_asked(
+    launch: Callable[..., Script], tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    told = f"trap 'exit 7' TERM; : > '{ready}'; while :; do sleep 0.05; done"
+    script = launch("sh", "-c", told)
+    wait_for(ready.exists)
     script.stop(10)
     assert finish(script) == 7
 

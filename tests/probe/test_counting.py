@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ def test_around(kind: str, tmp_path: Path) -> None:
     check(observed)
     for name in ("evaluation", "checkpoint"):
         truth = observed.truths[0]["pauses"].get(name, 0.0)
-        assert observed.only.paused(name) == pytest.approx(truth, rel=0.1, abs=0.005)
+        assert observed.only.paused(name) == pytest.approx(truth, rel=0.1, abs=0.02)
 
 
 def test_out_of_memory_is_told(tmp_path: Path) -> None:
@@ -77,12 +76,6 @@ def graphs_without_probe(kind: str) -> str:
     return done.stderr.split("graphs ")[1].split()[0]
 
 
-def free_port() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
-
-
 def check_ranks(observed: Observed) -> None:
     check(observed)
     assert {p.about["rank"] for p in observed.trained} == {0, 1}
@@ -94,13 +87,14 @@ def test_torchrun(tmp_path: Path) -> None:
     import sys
 
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
-    torchrun += ["--master-addr=127.0.0.1", f"--master-port={free_port()}"]
+    # it takes a free port itself
+    torchrun += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
     check_ranks(observe(["ranks.py"], tmp_path / "records", python=torchrun))
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_ranks_that_the_script_starts(method: str, tmp_path: Path) -> None:
-    check_ranks(observe(["ranks.py", method, free_port()], tmp_path / "records"))
+    check_ranks(observe(["ranks.py", method, str(tmp_path / "meeting")], tmp_path / "records"))
 
 
 def test_a_script_that_cannot_tell_says_so(tmp_path: Path) -> None:

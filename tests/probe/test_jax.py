@@ -1,5 +1,8 @@
 """JAX loops of many kinds are counted exactly, and as fast as they say they are."""
 
+import itertools
+import statistics
+
 import pytest
 from observed import observe
 
@@ -66,6 +69,11 @@ def test_the_last_short_batch_counts_and_evaluation_is_a_pause(run):
 
 def test_the_rate_is_that_of_the_device_not_of_the_dispatch(run):
     truth, process = run("jax_kinds.py", "slow")
-    steps = process.steps[10:]
-    ours = sum(s[2] for s in steps) / (steps[-1][1] - process.steps[9][1])
-    assert ours == pytest.approx(truth["rate"], rel=0.02)
+    ends = [step[1] for step in process.steps]
+    blocks = [(count - 1, mark) for count, mark in truth["marks"]]
+    ratios = [
+        (ends[last] - ends[first]) / (after - before)
+        for (first, before), (last, after) in itertools.pairwise(blocks)
+    ]
+    # the median: what else the machine does may come between the two looks at the clock
+    assert statistics.median(ratios) == pytest.approx(1, rel=0.02)

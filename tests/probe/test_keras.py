@@ -1,5 +1,6 @@
 """Keras counts exactly on each backend; the hook of the backend does not count a second time."""
 
+import statistics
 from importlib.util import find_spec
 
 import pytest
@@ -46,6 +47,11 @@ def test_validation_is_a_pause(run, kind):
 
 def test_the_rate_is_that_of_an_independent_count(run):
     truth, process = run("rate")
-    steps = process.steps[-200:]
-    ours = sum(s[2] for s in steps) / (steps[-1][1] - steps[0][0])
-    assert ours == pytest.approx(truth["rate"], rel=0.02)
+    ours, theirs = [step[1] for step in process.steps], truth["ends"]
+    assert len(ours) == len(theirs) == 256
+    ratios = [
+        (ours[end] - ours[end - 50]) / (theirs[end] - theirs[end - 50])
+        for end in range(55, 256, 50)
+    ]
+    # the median: what else the machine does may come between the two looks at the clock
+    assert statistics.median(ratios) == pytest.approx(1, rel=0.02)

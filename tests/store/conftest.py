@@ -68,12 +68,13 @@ def postgresql_server() -> Iterator[str]:
     pytest.importorskip("psycopg")
     user = ordinary_user()
     folder = Path(tempfile.mkdtemp(prefix="underdog-postgresql-", dir="/tmp"))
-    data, port = folder / "data", free_port()
+    data = folder / "data"
     try:
         if user:
             shutil.chown(folder, user)
         initdb = [programs / "initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8"]
         as_user(user, [*initdb, "--no-sync", "--locale=C"])
+        port = free_port()  # as late as may be: others take free ports too
         settings = f"-F -p {port} -c listen_addresses=127.0.0.1 -k {folder}"
         pg_ctl = [programs / "pg_ctl", "-D", data, "-w", "-t", "60"]
         as_user(user, [*pg_ctl, "-l", folder / "log", "-o", settings, "start"])

@@ -61,7 +61,9 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
 def test_kill_at_any_moment_loses_nothing_that_was_saved(url: str) -> None:
     chance = random.Random(8)
     saved: dict[str, tuple[str, int]] = {}
-    for _ in range(12):
+    rounds = 0
+    while rounds < 12 or len(saved) <= 50:  # a slow disk takes more rounds
+        rounds += 1
         # several processes, so that the kill meets a transaction of some of them at any stage
         savers = [start(SAVER, url) for _ in range(2)]
         for saver in savers:
@@ -86,7 +88,6 @@ def test_kill_at_any_moment_loses_nothing_that_was_saved(url: str) -> None:
         for id, (status, count) in saved.items():
             assert found[id].status == ("interrupted" if status == "running" else "ok")
             assert beside.get(id, 0) == count - 1, "a batch was torn"
-    assert len(saved) > 50
 
 
 @pytest.mark.slow

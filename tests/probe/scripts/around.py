@@ -10,6 +10,8 @@ import torch
 from truth import Truth
 from work import WIDTH, Net, loader, loss_of, sgd
 
+LONG = 0.02  # seconds of a forward, so that an evaluation is far longer than what the clocks miss
+
 
 def train_epoch(truth, model, optimizer, batches) -> None:  # type: ignore[no-untyped-def]
     model.train()
@@ -22,7 +24,7 @@ def train_epoch(truth, model, optimizer, batches) -> None:  # type: ignore[no-un
 
 def alternate(truth, evaluate) -> None:  # type: ignore[no-untyped-def]
     """Epochs with an evaluation between them; only those between steps are inside a step."""
-    model = Net()
+    model = Net(sleep=LONG)
     optimizer = sgd(model)
     train, test = loader(105), loader(200, 50)
     for epoch in range(4):
@@ -81,7 +83,7 @@ def evaluation_by_hand(truth: Truth) -> None:
         for _ in range(5):
             model(torch.randn(64, WIDTH))
 
-    model = Net()
+    model = Net(sleep=LONG)
     optimizer = sgd(model)
     for _ in range(4):
         batches = ((torch.randn(12, WIDTH), torch.randn(12, 1)) for _ in range(8))
@@ -101,7 +103,7 @@ def training_accuracy(truth: Truth) -> None:
         for x, y in batches:
             loss_of(model, x, y)
 
-    model = Net()
+    model = Net(sleep=LONG)
     optimizer, batches = sgd(model), loader(105)
     for epoch in range(3):
         train_epoch(truth, model, optimizer, batches)

@@ -1,8 +1,10 @@
-"""Data-parallel training with gloo. Under torchrun, or ``ranks.py spawn`` starts its own ranks."""
+"""Data-parallel training with gloo, under torchrun; or it starts its own ranks:
+
+ranks.py spawn|fork FILE, where the ranks meet by a file that is not there yet.
+"""
 
 from __future__ import annotations
 
-import os
 import sys
 
 import torch
@@ -13,10 +15,10 @@ from truth import Truth
 from work import WIDTH, Net, loss_of, sgd
 
 
-def train() -> None:
+def train(**group: object) -> None:
     truth = Truth()
-    dist.init_process_group("gloo")
-    data = TensorDataset(torch.randn(205, WIDTH), torch.randn(205, 1))
+    dist.init_process_group("gloo", **group)
+    data = TensorDataset(torch.randn(605, WIDTH), torch.randn(605, 1))
     model = DistributedDataParallel(Net())
     optimizer = sgd(model)
     for x, y in DataLoader(data, 10, sampler=DistributedSampler(data)):
@@ -30,11 +32,8 @@ def train() -> None:
     truth.tell()
 
 
-def spawned(rank: int, ranks: int, port: str) -> None:
-    os.environ.update(
-        RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=port
-    )
-    train()
+def spawned(rank: int, ranks: int, meeting: str) -> None:
+    train(init_method=f"file://{meeting}", rank=rank, world_size=ranks)
 
 
 if __name__ == "__main__":
