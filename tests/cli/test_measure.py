@@ -159,7 +159,7 @@ def test_a_script_that_hangs(home: Path) -> None:
     trial = json.loads(done.stdout)
     assert trial["status"] == "hung"
     assert trial["measurement"]["steps"] == 50
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 80
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def made(name: str, folder: Path) -> Runner:
     return runners.make(name, Setup(folder=own))
 
 
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to it"

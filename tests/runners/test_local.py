@@ -52,7 +52,7 @@ def runner(tmp_path: Path) -> Runner:
     return runners.make("local", Setup(folder=folder))
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -70,7 +70,10 @@ def test_two_running_trials_are_alive_in_a_store_and_one_is_killed(
                 store,
                 name,
                 lambda trial, steps=begun.measurement.steps: (  # type: ignore[misc, union-attr]
-                    trial.measurement is not None and trial.measurement.steps > steps
+                    trial.measurement is not None
+                    and trial.measurement.steps > steps
+                    and trial.timeline is not None
+                    and "memory_gib" in trial.usage
                 ),
             )
             assert later.updated_at is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +17,7 @@ from underdog.store import open_store
 from underdog.verbs.measure import Settings, offer_of, peaks_of, plan, printable
 
 LOOP = """
-import sys, time, torch
+import json, sys, time, torch
 torch.set_num_threads(1)
 steps, batch = int(sys.argv[1]), int(sys.argv[2])
 model = torch.nn.Linear(32, 4)
@@ -29,8 +30,7 @@ for (x,) in torch.utils.data.DataLoader(data, batch):
     model(x).sum().backward()
     optimizer.step()
     ends.append(time.perf_counter())
-half = len(ends) // 2
-print("own rate", batch * (len(ends) - 1 - half) / (ends[-1] - ends[half]))
+print("own ends", json.dumps(ends))
 """
 
 
@@ -60,9 +60,11 @@ def test_a_real_training_loop(loop: str, store: str, capfd: pytest.CaptureFixtur
     assert trial.measurement.batch_size == 8
     rate = trial.measurement.samples_per_second
     assert rate is not None
-    own = float(capfd.readouterr().out.split()[-1])
-    # the script's own count is of its second half, on a machine that others may use meanwhile
-    assert rate.value == pytest.approx(own, rel=0.15)
+    ends = json.loads(capfd.readouterr().out.partition("own ends")[2])
+    first = trial.measurement.warmup_steps
+    # both over the same steps, for others may use the machine meanwhile
+    own = 8 * (len(ends) - 1 - first) / (ends[-1] - ends[first])
+    assert rate.value == pytest.approx(own, rel=0.05)
     assert sum(trial.phases.values()) == pytest.approx(1)
     assert trial.software.framework == "torch"
     assert trial.profile is not None

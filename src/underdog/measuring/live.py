@@ -39,7 +39,8 @@ class Shown:
             usage = sampler.means(begin, end, FEW)
             if time.monotonic() >= self._timeline_due:
                 timeline = timeline_of(progress.series, sampler, progress.began, SAMPLES)
-                self._timeline_due = time.monotonic() + TIMELINE_EVERY
+                if timeline is not None:
+                    self._timeline_due = time.monotonic() + TIMELINE_EVERY
         return Figures(
             measurement=measurement,
             phases=result.phases if result is not None else {},

@@ -17,7 +17,7 @@ import msgspec
 from underdog.model import Trial
 from underdog.runners import Handle, Job, Runner, State
 
-AT_ONCE = 5.0  # seconds within which a method answers that must not wait for the job
+AT_ONCE = 30.0  # seconds within which a method answers on a busy machine: it waits for no job
 LONGEST = 600.0  # seconds within which a job ends
 LOOK = 0.05
 LASTING = "check_another_runner_finds_the_job_by_its_handle"

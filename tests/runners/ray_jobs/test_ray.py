@@ -99,7 +99,7 @@ def test_a_job_that_waits_says_why_and_ends_without_having_begun(
     waits.mkdir()
     impatient = runner.submit(runner.render(job(waits, whole | {"patience": 2})))
     given_up = runner.submit(runner.render(job(waits, whole)))
-    assert "waiting for resources" in str(runner.status(impatient).waiting)
+    assert "waiting for resources" in str(runner.status(given_up).waiting)
     runner.cancel(given_up)
     assert runner.status(given_up).ended
     assert trial(runner, given_up).status == "interrupted"
@@ -116,8 +116,8 @@ def test_a_job_that_waits_says_why_and_ends_without_having_begun(
 
 def test_the_longest_time_is_held_there(cluster: Cluster, tmp_path: Path) -> None:
     runner = made("ray", tmp_path)
-    dear = job(tmp_path, cluster.target(), LONG, price=3600.0, dollars=4.0)
-    assert dear.longest == 4
+    dear = job(tmp_path, cluster.target(), LONG, price=3600.0, dollars=20.0)
+    assert dear.longest == 20
     handle = runner.submit(runner.render(dear))
     ended(runner, handle)
     assert "longest time" in str(trial(runner, handle).reason)
