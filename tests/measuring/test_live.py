@@ -160,6 +160,16 @@ def test_a_timeline_is_made_now_and_then(monkeypatch: pytest.MonkeyPatch) -> Non
     assert shown.figures(seen).timeline is not None
 
 
+def test_where_there_is_nothing_to_draw_yet_the_next_update_draws_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = Shown()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "timeline_of", lambda *_: None)
+        assert shown.figures(progress(30)).timeline is None
+    assert shown.figures(progress(30)).timeline is not None
+
+
 def test_before_the_first_step_the_machine_is_told() -> None:
     found = Shown().figures(progress(0))
     assert found.measurement is None

@@ -38,7 +38,8 @@ def test_around(kind: str, tmp_path: Path) -> None:
     check(observed)
     for name in ("evaluation", "checkpoint"):
         truth = observed.truths[0]["pauses"].get(name, 0.0)
-        assert observed.only.paused(name) == pytest.approx(truth, rel=0.1, abs=0.02)
+        off = max(0.1 * truth, 0.005) if truth else 0  # what is no pause is not told as one
+        assert abs(observed.only.paused(name) - truth) <= off
 
 
 def test_out_of_memory_is_told(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from underdog import runners
 from underdog.model import Estimate, Offer, Price, Trial
 from underdog.runners import Handle, Job, Runner, Setup, State
+from underdog.testing.runner import CANCELLED, RunnerChecks
 
 # it says where it runs, each time that it is started, and then a sample every 5 ms
 SCRIPT = """
@@ -76,6 +77,12 @@ def made(name: str, folder: Path) -> Runner:
     own = folder / f"own-{uuid.uuid4().hex}"
     own.mkdir()
     return runners.make(name, Setup(folder=own))
+
+
+def keeps(check: str, name: str, folder: Path, target: Mapping[str, object]) -> None:
+    """Run one check of the conformance suite against a runner."""
+    steps = LONG if check in CANCELLED else SHORT
+    getattr(RunnerChecks(lambda: made(name, folder), job(folder, target, steps)), check)()
 
 
 def until(condition: Callable[[], object], seconds: float = 240.0) -> None:

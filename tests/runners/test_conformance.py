@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 import uuid
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from underdog.errors import RunnerError
 from underdog.model import Estimate, Machine, Measurement, Offer, Price, Software, Trial
 from underdog.runners import Job, Runner, Setup
 from underdog.runners.replay import Replay
+from underdog.testing import runner as suite
 from underdog.testing.runner import RunnerChecks, check_runner
 
 OFFER = Offer(provider="a", region="r", instance_type="t", price=Price(per_hour=1.0, source="me"))
@@ -115,6 +117,23 @@ def test_the_suite_finds(flaw: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         check_runner(broken, job(tmp_path), ends_with_us=True)
     check_runner(lambda: made("replay", tmp_path), job(tmp_path), ends_with_us=True)
+
+
+def test_the_suite_finds_what_waits_for_its_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Waiting(Replay):
+        def submit(self, request: Any) -> str:
+            time.sleep(0.2)
+            return super().submit(request)
+
+    monkeypatch.setattr(suite, "AT_ONCE", 0.1)
+    with pytest.raises(AssertionError, match="submit waits for the job"):
+        check_runner(
+            lambda: cast(Runner, Waiting(Setup(folder=tmp_path, recorded=recorded))),
+            job(tmp_path),
+            ends_with_us=True,
+        )
 
 
 class Lasting(Replay):

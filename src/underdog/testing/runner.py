@@ -2,7 +2,8 @@
 
 ``check_runner(make, job)`` raises AssertionError at the first broken promise; a test of one's own
 may run the checks of ``RunnerChecks`` one by one. The job is carried several times, so let it be
-a short one. Of a runner whose jobs end with the process that submitted them (its module says
+a short one; in the checks of ``CANCELLED`` it may be one without end, so that a method which waits
+for it is found. Of a runner whose jobs end with the process that submitted them (its module says
 ``ENDS_WITH_US = True``) it is not asked that another runner finds them.
 """
 
@@ -21,6 +22,7 @@ AT_ONCE = 30.0  # seconds within which a method answers on a busy machine: it wa
 LONGEST = 600.0  # seconds within which a job ends
 LOOK = 0.05
 LASTING = "check_another_runner_finds_the_job_by_its_handle"
+CANCELLED = ("check_cancelling_is_idempotent_and_keeps_what_was_seen", LASTING)
 
 _T = TypeVar("_T")
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from carried_jobs import LONG, alive, ended, job, made, same_rate, started, trial, until
+from carried_jobs import LONG, alive, ended, job, keeps, made, same_rate, started, trial, until
 from two_nodes import Cluster
 
 from underdog.errors import RefusedError, RunnerError
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("name", RunnerChecks.names())
 def test_it_keeps(name: str, cluster: Cluster, tmp_path: Path) -> None:
-    getattr(RunnerChecks(lambda: made("ray", tmp_path), job(tmp_path, cluster.target())), name)()
+    keeps(name, "ray", tmp_path, cluster.target())
 
 
 CARRIED = """

@@ -10,7 +10,19 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from carried_jobs import LONG, SHORT, alive, ended, job, made, measuring, started, trial, until
+from carried_jobs import (
+    LONG,
+    SHORT,
+    alive,
+    ended,
+    job,
+    keeps,
+    made,
+    measuring,
+    started,
+    trial,
+    until,
+)
 from folder_cloud import FolderCloud
 
 from underdog.errors import MissingPackageError, RefusedError, RunnerError, UsageError
@@ -38,7 +50,7 @@ def runner(cloud: FolderCloud, tmp_path: Path) -> Runner:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RunnerChecks.names())
 def test_it_keeps(name: str, cloud: FolderCloud, tmp_path: Path) -> None:
-    getattr(RunnerChecks(lambda: made("skypilot", tmp_path), mine(tmp_path)), name)()
+    keeps(name, "skypilot", tmp_path, SLURM)
     assert not any(cloud.folder.iterdir())  # no machine is left
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from carried_jobs import LONG, ended, job, made, same_rate, started, trial, until
+from carried_jobs import LONG, ended, job, keeps, made, same_rate, started, trial, until
 from slurm_cluster import Cluster
 
 from underdog.errors import RefusedError, RunnerError, UsageError
@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 @slow
 @pytest.mark.parametrize("name", RunnerChecks.names())
 def test_it_keeps(name: str, cluster: Cluster, tmp_path: Path) -> None:
-    getattr(RunnerChecks(lambda: made("slurm", tmp_path), job(tmp_path, cluster.target())), name)()
+    keeps(name, "slurm", tmp_path, cluster.target())
 
 
 @slow

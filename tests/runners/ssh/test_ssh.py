@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from carried_jobs import LONG, alive, ended, job, made, measuring, started, trial, until
+from carried_jobs import LONG, alive, ended, job, keeps, made, measuring, started, trial, until
 from ssh_server import Server
 
 from underdog import runners
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("name", RunnerChecks.names())
 def test_it_keeps(name: str, server: Server, tmp_path: Path) -> None:
-    getattr(RunnerChecks(lambda: made("ssh", tmp_path), job(tmp_path, server.target())), name)()
+    keeps(name, "ssh", tmp_path, server.target())
 
 
 def test_rendering_shows_what_is_run_and_connects_to_nothing(tmp_path: Path) -> None:
